@@ -11,6 +11,7 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "comm/exchange_method.hpp"
 #include "comm/recorded.hpp"
 #include "comm/schedule_pieces.hpp"
 #include "runtime/copy_times.hpp"
@@ -143,7 +144,7 @@ void StartedOperation::in_scopes(Exchange::Point point, std::size_t i, const F& 
   const tandem::detail::WorkScope scope(stream(), work);
   in_scopes(point, i + 1, f);
   if (operation_ != nullptr) exchange.id = operation_->id;
-  if (c.algorithm != nullptr) exchange.algorithm = c.algorithm->name();
+  if (c.algorithm != nullptr) exchange.method.name = c.algorithm->name();
 }
 
 Exchange StartedOperation::exchange_of(const Collective& c, Exchange::Point point) const {
@@ -155,9 +156,7 @@ Exchange StartedOperation::exchange_of(const Collective& c, Exchange::Point poin
           .ranks = ranks,
           .nbytes = std::max(nbytes(c.input), nbytes(c.output)),
           .point = point,
-          .root = c.root,
-          .segment = problem.segment,
-          .group = problem.group};
+          .method = method_of(problem)};
 }
 
 /// Null where the algorithm needs none.

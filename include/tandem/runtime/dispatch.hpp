@@ -57,11 +57,11 @@ struct Exchange {
   int ranks = 1;           ///< the group's size
   std::size_t nbytes = 0;  ///< of the whole array; of all its arrays, if several are coalesced
   Point point = Point::begin;
-  /// What comm::Algorithm carries it out, known when the work ends, and the numbers of its problem.
-  const char* algorithm = "direct";
-  int root = -1;             ///< -1: it has none
-  std::int64_t segment = 1;  ///< elements
-  int group = 0;             ///< ranks
+  /// How it is carried out, known when the work ends, in the words and numbers of whoever does so.
+  struct Method {
+    const char* name = "direct";
+    std::array<std::int64_t, 3> numbers{};
+  } method = {};
 };
 
 /// Describes a piece of device work and its cost. Checks, cost models and traces all use this

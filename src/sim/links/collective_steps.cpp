@@ -4,36 +4,20 @@
 #include "sim/links/collective_steps.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include "tandem/core/check.hpp"
 
+#include "comm/exchange_method.hpp"
 #include "sim/links/collective_kind.hpp"
 
 namespace tandem::sim {
 namespace {
 
-constexpr std::string_view kDirect = "direct";
-
 /// Null: it is direct, and has no schedule.
 const comm::Algorithm* algorithm_of(const profile::WorkSpan& span) {
   const auto kind = collective_kind(span.name);
-  const comm::Algorithm& own = comm::algorithm(span.exchange->algorithm);
+  const comm::Algorithm& own = comm::algorithm_of(*span.exchange);
   return kind && own.has(*kind) ? &own : nullptr;
-}
-
-std::int64_t itemsize_of(const profile::WorkSpan& span) {
-  return static_cast<std::int64_t>(itemsize(span.cost.dtype));
-}
-
-comm::Problem problem_of(const profile::WorkSpan& span) {
-  const Exchange& exchange = *span.exchange;
-  return {.kind = *collective_kind(span.name),
-          .ranks = exchange.ranks,
-          .count = static_cast<std::int64_t>(exchange.nbytes) / itemsize_of(span),
-          .root = std::max(exchange.root, 0),
-          .segment = std::max<std::int64_t>(exchange.segment, 1),
-          .group = exchange.group};
 }
 
 }  // namespace
@@ -71,9 +55,7 @@ std::vector<CollectiveStep> CollectiveSteps::of(
   std::size_t first = 0;
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < coalesced.size(); ++i) {
-    const auto is_direct = [&](std::size_t c) {
-      return coalesced[c]->exchange->algorithm == kDirect;
-    };
+    const auto is_direct = [&](std::size_t c) { return comm::is_direct(*coalesced[c]->exchange); };
     if (i > 0 && !(is_direct(i) && is_direct(i - 1))) first = steps.size();
     add_scheduled(steps, first, offset, *coalesced[i], gpu_of_rank);
     offset += static_cast<std::int64_t>(coalesced[i]->exchange->nbytes);
@@ -86,8 +68,10 @@ void CollectiveSteps::add_scheduled(std::vector<CollectiveStep>& steps,
                                     std::int64_t offset,
                                     const profile::WorkSpan& span,
                                     const std::vector<int>& gpu_of_rank) const {
-  const std::int64_t size = itemsize_of(span);
-  const comm::Schedule schedule = algorithm_of(span)->schedule(problem_of(span));
+  const std::size_t itemsize = tandem::itemsize(span.cost.dtype);
+  const auto size = static_cast<std::int64_t>(itemsize);
+  const comm::Schedule schedule = algorithm_of(span)->schedule(
+      comm::problem_of(*span.exchange, *collective_kind(span.name), itemsize));
   steps.resize(std::max(steps.size(), first + schedule.steps.size()));
   for (std::size_t s = 0; s < schedule.steps.size(); ++s) {
     CollectiveStep& step = steps[first + s];
