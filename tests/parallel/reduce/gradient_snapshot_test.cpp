@@ -75,7 +75,7 @@ TEST_F(GradientSnapshotTest, AddGivesBackWhatNoBackwardMadeAgain) {
 
 TEST_F(GradientSnapshotTest, OfNoParametersIsEmpty) {
   GradientSnapshot empty;
-  empty.take(nullptr);
+  empty.take(optim::Arena::none(testing::device(0)));
   set(layer_.weight, 5);
   empty.restore();
   empty.clear();
