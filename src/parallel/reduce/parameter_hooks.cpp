@@ -28,7 +28,8 @@ bool has_parameter_hooks(const optim::Arena& arena) {
   return !hooked_places(arena).empty();
 }
 
-ParameterHooks::ParameterHooks(std::shared_ptr<optim::Arena> arena) : arena_(std::move(arena)), places_(hooked_places(*arena_)) {
+ParameterHooks::ParameterHooks(std::shared_ptr<optim::Arena> arena)
+    : arena_(std::move(arena)), places_(hooked_places(*arena_)) {
   for (const std::size_t p : places_)
     autograd::hold_hooks(arena_->tensor(p), autograd::Hooks::wait);
 }
