@@ -64,13 +64,8 @@ Engine::Engine(const std::vector<Tensor>& roots,
     : options_(options),
       caller_(share_context()),
       leaf_context_(leaf_context()),
-      captures_(std::move(captures)),
-      results_(captures_.size()) {
+      captures_(std::move(captures)) {
   options_.retain_graph |= options_.create_graph;
-  for (const Tensor& x : captures_) {
-    TANDEM_CHECK(x.requires_grad(), "grad: an input (", x.describe(), ") does not require grad");
-    capture_edges_.push_back(edge_here(x));
-  }
   gradients = gradients_of_roots(roots, std::move(gradients));
   collect(roots);
   for (std::size_t i = 0; i < roots.size(); ++i)
@@ -134,15 +129,9 @@ void Engine::collect(const std::vector<Tensor>& roots) {
   if (!captures_.empty()) prune();
 }
 
-bool Engine::is_captured(const Edge& edge) const {
-  return std::ranges::find(capture_edges_, edge) != capture_edges_.end();
-}
-
 void Engine::prune() {
-  for (auto& [leaf, state] : leaves_) {
-    state.needed = std::ranges::any_of(
-        capture_edges_, [leaf = leaf](const Edge& c) { return c.leaf.get() == leaf; });
-  }
+  for (auto& [leaf, state] : leaves_)
+    state.needed = captures_.has_leaf(leaf);
   std::vector<const Node*> all;
   for (const auto& [node, state] : nodes_)
     all.push_back(node);
@@ -156,7 +145,7 @@ void Engine::prune() {
 /// The gradient that goes there leads to one that is asked for.
 bool Engine::needs(const Edge& e) const {
   if (e.leaf != nullptr) return leaves_.at(e.leaf.get()).needed;
-  return e.node != nullptr && (nodes_.at(e.node.get()).needed || is_captured(e));
+  return e.node != nullptr && (nodes_.at(e.node.get()).needed || captures_.has(e));
 }
 
 std::shared_ptr<const UnwantedInputs> Engine::unwanted_inputs(const Node& node) const {
@@ -170,7 +159,7 @@ std::shared_ptr<const UnwantedInputs> Engine::unwanted_inputs(const Node& node) 
 std::vector<Tensor> Engine::run() {
   if (lanes_.size() == 1) {  // on the caller's thread, like its forward
     run_lane(lanes_.begin()->second);
-    return std::move(results_);
+    return captures_.take();
   }
   for (const auto& [device, lane] : lanes_)
     logical_device(device).worker();  // has its thread, or throws before a lane runs
@@ -191,7 +180,7 @@ std::vector<Tensor> Engine::run() {
     if (error != nullptr && first == nullptr) first = std::move(error);
   }
   if (first != nullptr) std::rethrow_exception(std::move(first));
-  return std::move(results_);
+  return captures_.take();
 }
 
 void Engine::fail() noexcept {
@@ -271,13 +260,7 @@ std::vector<Tensor> Engine::take_gradients(const Node& node, NodeState& state) {
     for (const auto& [id, hook] : node.outputs[i].hooks) {
       if (Tensor changed = hook(dys[i]); changed.defined()) dys[i] = std::move(changed);
     }
-    for (std::size_t c = 0; c < capture_edges_.size(); ++c) {
-      if (capture_edges_[c].node.get() == &node &&
-          capture_edges_[c].output == static_cast<int>(i)) {
-        const std::scoped_lock lock(mutex_);
-        results_[c] = dys[i];
-      }
-    }
+    captures_.note(node, i, dys[i]);
   }
   return dys;
 }
@@ -386,10 +369,7 @@ void Engine::run_leaves(Lane& lane) {
         // In a replica it is a part of the gradient, which is none of a hook's business.
         if (tape_context(*leaf_context_).outside == nullptr)
           gradient = hooked(*meta_of(*leaf), std::move(gradient));
-        const std::scoped_lock lock(mutex_);
-        for (std::size_t c = 0; c < capture_edges_.size(); ++c) {
-          if (capture_edges_[c].leaf == leaf) results_[c] = gradient;
-        }
+        captures_.note(leaf, gradient);
       }
     }
     const std::scoped_lock lock(mutex_);

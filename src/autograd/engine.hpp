@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/captures.hpp"
 #include "autograd/interval_calls.hpp"
 #include "autograd/node.hpp"
 
@@ -72,14 +73,11 @@ class Engine {
   void wait_for(std::unique_lock<std::mutex>& lock, const NodeState& state, Lane& lane);
   void help(std::unique_lock<std::mutex>& lock, const Lane& lane);
   void fail() noexcept;
-  bool is_captured(const Edge& edge) const;
 
   BackwardOptions options_;
   std::shared_ptr<const Context> caller_;
   std::shared_ptr<const Context> leaf_context_;
-  std::vector<Tensor> captures_;
-  std::vector<Edge> capture_edges_;
-  std::vector<Tensor> results_;
+  Captures captures_;
 
   std::mutex mutex_;  // guards all below while lanes run
   std::condition_variable condition_;
