@@ -35,7 +35,8 @@ void check_mesh(const std::optional<comm::DeviceMesh>& mesh, const Rank& rank) {
 
 /// What only shares can have. @param shards  whether there are some.
 void check_shares(const FullyShardedDataParallelOptions& options, const Rank& rank, bool shards) {
-  const bool casts = options.precision.param_dtype || options.precision.reduce_dtype;
+  const MixedPrecisionPolicy& precision = options.precision;
+  const bool casts = precision.param_dtype || precision.reduce_dtype || precision.output_dtype;
   TANDEM_CHECK(shards || (!options.sharding.offload && !casts),
                "FullyShardedDataParallel: ",
                casts ? "precision" : "offload",
@@ -51,9 +52,9 @@ void check_shares(const FullyShardedDataParallelOptions& options, const Rank& ra
                ", which is the device of rank ",
                rank.rank(),
                "; give a device of no rank");
-  for (const auto& [name, dtype] : {std::pair("param_dtype", options.precision.param_dtype),
-                                    std::pair("reduce_dtype", options.precision.reduce_dtype),
-                                    std::pair("output_dtype", options.precision.output_dtype)})
+  for (const auto& [name, dtype] : {std::pair("param_dtype", precision.param_dtype),
+                                    std::pair("reduce_dtype", precision.reduce_dtype),
+                                    std::pair("output_dtype", precision.output_dtype)})
     TANDEM_CHECK(!dtype || is_float(*dtype),
                  "FullyShardedDataParallel: precision.",
                  name,

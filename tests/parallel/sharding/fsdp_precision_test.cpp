@@ -203,8 +203,11 @@ TEST(FsdpPrecision, OfBadTypesOrWithoutSharesIsRefused) {
     };
     refusal({.precision = {.param_dtype = DType::i32}},
             AllOf(HasSubstr("precision.param_dtype is i32"), HasSubstr("float type")));
-    refusal({.strategy = ShardingStrategy::no_shard, .precision = {.param_dtype = DType::bf16}},
-            HasSubstr("precision is for shares of parameters"));
+    for (const MixedPrecisionPolicy& half : {MixedPrecisionPolicy{.param_dtype = DType::bf16},
+                                             MixedPrecisionPolicy{.reduce_dtype = DType::bf16},
+                                             MixedPrecisionPolicy{.output_dtype = DType::bf16}})
+      refusal({.strategy = ShardingStrategy::no_shard, .precision = half},
+              HasSubstr("precision is for shares of parameters"));
     FullyShardedDataParallel fsdp(
         net, rank, {.precision = {.param_dtype = DType::bf16, .cast_forward_inputs = false}});
     EXPECT_THROW(fsdp(rows_of(even_batch(0), rank).x), InvalidArgument);  // f32 and bf16 meet
