@@ -10,7 +10,6 @@
 #include "tandem/nn/replicate.hpp"
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
-#include "tandem/ops/unary.hpp"
 #include "tandem/parallel/parallel_apply.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
@@ -170,29 +169,6 @@ TEST(ParallelApplyTest, RefusedOnTheThreadOfOneOfItsDevicesBeforeAnyJobRuns) {
               HasSubstr("called from the thread of " + testing::device_name(1)));
   logical_device(places[0]).worker().submit([] {}).wait();
   EXPECT_THAT(modules[0].threads, ::testing::IsEmpty());
-}
-
-/// Rows in dimension 1, as sequences have them: (time, rows, 12).
-struct Columns : nn::Module {
-  nn::Linear head{12, 5, {.dtype = DType::f64}};
-  Tensor forward(const Tensor& x) { return head(x); }
-  TANDEM_MODULE(Columns, head)
-};
-
-TEST(DimensionTest, RowsMayStandInAnotherDimension) {
-  manual_seed(3);
-  Columns net;
-  const Tensor x = randn({2, 7, 12}, {.dtype = DType::f64});
-  const auto expected = net(x).to_doubles();
-  DataParallel dp(net, {.devices = devices(3), .dim = 1, .gpu0_bsz = 1});
-  const Tensor y = dp(x);
-  EXPECT_EQ(y.shape(), (Shape{2, 7, 5}));
-  EXPECT_THAT(y.to_doubles(), ::testing::Pointwise(::testing::DoubleNear(1e-14), expected));
-  sum(square(y)).backward();
-  const auto parallel = gradients_of(net);
-  net.zero_grad();
-  sum(square(net(x))).backward();
-  EXPECT_LE(difference(parallel, gradients_of(net)), 1e-12);
 }
 
 }  // namespace

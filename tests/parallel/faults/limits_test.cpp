@@ -8,9 +8,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "devices.hpp"
-#include "failing_allocator.hpp"
 #include "parallel/nets.hpp"
-#include "sanitized.hpp"
 
 namespace tandem::parallel::test {
 namespace {
@@ -112,43 +110,6 @@ TEST_F(LimitsTest, CategoriesAddUpToTheTotal) {
     }
     EXPECT_EQ(now, stats.in_use);
     EXPECT_EQ(peak, stats.peak);
-  }
-}
-
-// Every allocation of a step fails once: an error or success, and never a byte lost.
-TEST_F(LimitsTest, EveryAllocationMayFail) {
-  std::atomic<int> left{0};
-  optimizer.zero_grad();
-  const Values before = values_of(net);
-  for (int d = 0; d < kDevices; ++d) {
-    const std::size_t in_use = device(d).memory_stats().in_use;
-    device(d).set_wrapper([&](Allocator& inner) {
-      return std::make_unique<tandem::testing::FailingAllocator>(inner, left);
-    });
-    int k = 1;
-    for (bool failed = true; failed && k < 2000; k += testing::kFaultStride) {
-      left = k;
-      failed = false;
-      try {
-        dp.step(batch, kLoss);
-      } catch (const Error& e) {
-        failed = true;
-        EXPECT_NE(find_cause<OutOfMemory>(e), nullptr)
-            << "allocation " << k << " on device " << d << ": " << e.what();
-      }
-      left = 0;
-      net.zero_grad();
-      ASSERT_EQ(device(d).memory_stats().in_use, in_use)
-          << "allocation " << k << " on device " << d;
-    }
-    device(d).set_wrapper(nullptr);
-    EXPECT_GT(k, 10) << "the step allocates";
-  }
-  Values after = values_of(net);
-  for (auto& [name, values] : after) {
-    if (name.find("running") == std::string::npos && name.find("tracked") == std::string::npos) {
-      EXPECT_EQ(values, before.at(name)) << name;
-    }
   }
 }
 

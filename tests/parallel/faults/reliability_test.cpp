@@ -74,24 +74,35 @@ class ReliabilityTest : public ::testing::TestWithParam<Mode> {
   Batch batch = make_batch(11, 2, DType::f64, false);
 };
 
+/// A loss that throws on one device.
+auto throwing_on(int replica, bool in_backward) {
+  return [=](NormMlp& m, const Batch& b) {
+    const Tensor y = m(b.x);
+    if (context().replica != replica) return cross_entropy_sum(y, b.labels);
+    if (!in_backward) throw InjectedError("as planned");
+    autograd::register_hook(y, [](const Tensor&) -> Tensor { throw InjectedError("as planned"); });
+    return cross_entropy_sum(y, b.labels);
+  };
+}
+
 TEST_P(ReliabilityTest, OneReplicaThrowsInForwardOrBackward) {
   for (const bool in_backward : {false, true}) {
     for (int k = 0; k < kDevices; ++k) {
-      const ReplicaError e = failure([&] {
-        dp.step(batch, [&](NormMlp& m, const Batch& b) {
-          const Tensor y = m(b.x);
-          if (context().replica != k) return cross_entropy_sum(y, b.labels);
-          if (!in_backward) throw InjectedError("as planned");
-          autograd::register_hook(
-              y, [](const Tensor&) -> Tensor { throw InjectedError("as planned"); });
-          return cross_entropy_sum(y, b.labels);
-        });
-      });
+      const ReplicaError e = failure([&] { dp.step(batch, throwing_on(k, in_backward)); });
       EXPECT_EQ(e.replica, k);
       EXPECT_EQ(e.phase, in_backward ? Phase::backward : Phase::forward);
       EXPECT_THAT(e.what(), AllOf(HasSubstr(testing::device_name(k)), HasSubstr("as planned")));
       EXPECT_TRUE(e.others.empty()) << e.what();
     }
+  }
+}
+
+TEST_P(ReliabilityTest, EarlierGradientsStay) {
+  dp.step(batch, kLoss);
+  const Values gradients = gradients_of(net);
+  for (const bool in_backward : {false, true}) {
+    EXPECT_THROW(dp.step(batch, throwing_on(1, in_backward)), ReplicaError);
+    EXPECT_EQ(gradients_of(net), gradients) << (in_backward ? "backward" : "forward");
   }
 }
 
@@ -290,7 +301,8 @@ std::string hang(Mode mode, Phase where, std::chrono::milliseconds limit) {
     });
   });
   EXPECT_LT(Clock::now() - start, limit + std::chrono::seconds(1));
-  EXPECT_THAT(thrown_text([&] { dp.step(batch, kLoss); }), HasSubstr("restore the checkpoint"));
+  EXPECT_THAT(thrown_text([&] { dp.step(batch, kLoss); }),
+              AllOf(HasSubstr("passed the deadline of "), HasSubstr("restore the checkpoint")));
   release->store(true);
   for (const Device d : devices(kDevices))
     logical_device(d).worker().submit([] {}).wait(Clock::now() + std::chrono::seconds(30));

@@ -1,13 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <atomic>
-#include <thread>
-
 #include <gmock/gmock.h>
 
-#include "tandem/autograd/autograd.hpp"
-#include "tandem/nn/replicate.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
@@ -82,41 +77,6 @@ TEST_F(TransactionTest, AFailureInOneReplicaHasNoEffect) {
   }
 }
 
-TEST_F(TransactionTest, AllFailuresAreTold) {
-  optimizer.zero_grad();
-  const AllState before = everything(net, optimizer, kDevices);
-  try {
-    dp.step(
-        batch, [](Cnn&, const Batch&) -> WeightedSum { throw 42; }, &optimizer);
-    FAIL();
-  } catch (const ReplicaError& e) {
-    EXPECT_EQ(e.replica, 0);
-    EXPECT_THAT(e.what(), HasSubstr("unknown exception"));
-    EXPECT_THAT(e.others,
-                ::testing::ElementsAre(testing::device_name(1) + ": unknown exception",
-                                       testing::device_name(2) + ": unknown exception"));
-  }
-  EXPECT_EQ(everything(net, optimizer, kDevices), before);
-  dp.step(batch, kLoss, &optimizer);
-}
-
-TEST_F(TransactionTest, AFailureInBackwardKeepsEarlierGradients) {
-  dp.step(batch, kLoss);
-  const Values gradients = gradients_of(net);
-  EXPECT_THROW(dp.step(batch,
-                       [](Cnn& m, const Batch& b) {
-                         const Tensor y = m(b.x);
-                         if (context().replica == 1) {
-                           autograd::register_hook(y, [](const Tensor&) -> Tensor {
-                             throw std::runtime_error("hook");
-                           });
-                         }
-                         return cross_entropy_sum(y, b.labels);
-                       }),
-               ReplicaError);
-  EXPECT_EQ(gradients_of(net), gradients);
-}
-
 TEST_F(TransactionTest, ALossThatIsNoNumberStopsTheStep) {
   optimizer.zero_grad();
   Batch bad = batch;
@@ -145,31 +105,6 @@ TEST_F(TransactionTest, ALabelOutOfRangeIsNamed) {
     EXPECT_THAT(e.what(), HasSubstr("7"));
     EXPECT_NE(find_cause<InvalidArgument>(e), nullptr);
   }
-}
-
-TEST(HungReplicaTest, IsNamedAndPoisonsTheGroup) {
-  Mlp net;
-  DataParallel dp(net, {.devices = devices(2), .deadline = std::chrono::milliseconds(200)});
-  const Batch batch = make_batch(4, 1, DType::f64, false);
-  const auto release = std::make_shared<std::atomic<bool>>(false);
-  const auto start = std::chrono::steady_clock::now();
-  try {
-    dp.step(batch, [release](Mlp& m, const Batch& b) {
-      while (context().replica == 1 && !release->load())
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      return cross_entropy_sum(m(b.x), b.labels);
-    });
-    ADD_FAILURE() << "no error";
-  } catch (const Timeout& e) {
-    EXPECT_THAT(
-        e.what(),
-        HasSubstr(testing::device_name(1) + " passed the deadline of 200 ms in phase forward"));
-  }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
-  release->store(true);
-  EXPECT_THROW(dp.step(batch, kLoss), InvalidArgument);
-  // What was left behind ends before the process does.
-  logical_device(devices(2)[1]).worker().submit([] {}).wait(start + std::chrono::seconds(30));
 }
 
 }  // namespace

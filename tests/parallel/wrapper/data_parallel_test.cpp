@@ -12,7 +12,6 @@
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/autocast.hpp"
 #include "tandem/ops/reduce.hpp"
-#include "tandem/ops/unary.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/profile/step_record.hpp"
@@ -74,9 +73,11 @@ TEST(DataParallelTest, RowsAreThoseOfThePolicy) {
   DataParallel dp(net, {.devices = devices(3), .gpu0_bsz = 16});
   const auto rows = dp.plan(53);
   EXPECT_THAT(rows, ElementsAre(RowRange{0, 16}, RowRange{16, 35}, RowRange{35, 53}));
-  const auto result = dp.step(make_batch(53, 1, DType::f64, false), kLoss);
+  const Batch batch = make_batch(53, 1, DType::f64, false);
+  const auto result = dp.step(batch, kLoss);
   EXPECT_THAT(result.rows, ElementsAre(16, 19, 18));
   EXPECT_EQ(result.weight, 53);
+  EXPECT_NEAR(result.loss, cross_entropy(net(batch.x), batch.labels).item(), 1e-14);
 }
 
 TEST(DataParallelTest, NothingIsAliased) {
@@ -117,31 +118,18 @@ TEST(DataParallelTest, ParametersGoOutOncePerUpdate) {
 }
 
 TEST(DataParallelTest, GradientsAddUpOverStepsWithoutUpdate) {
-  manual_seed(2);
-  Mlp net;
-  Mlp alone = nn::clone(net);
-  DataParallel dp(net, {.devices = devices(2)});
-  for (const std::uint64_t seed : {1u, 2u}) {
-    const Batch batch = make_batch(6, seed, DType::f64, false);
-    cross_entropy(alone(batch.x), batch.labels).backward();
-    dp.step(batch, kLoss);
+  for (const Mode mode : kModes) {
+    manual_seed(2);
+    Mlp net;
+    Mlp alone = nn::clone(net);
+    DataParallel dp(net, {.devices = devices(2), .mode = mode});
+    for (const std::uint64_t seed : {1u, 2u}) {
+      const Batch batch = make_batch(6, seed, DType::f64, false);
+      cross_entropy(alone(batch.x), batch.labels).backward();
+      dp.step(batch, kLoss);
+    }
+    EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-12) << name(mode);
   }
-  EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-12);
-}
-
-TEST(DataParallelTest, GradientsReachTheInputs) {
-  manual_seed(2);
-  Mlp net;
-  Tensor x = randn({5, 3, 2, 2}, {.dtype = DType::f64});
-  Tensor same = x.clone();
-  x.requires_grad_();
-  same.requires_grad_();
-  sum(square(net(same))).backward();
-  net.zero_grad();
-  DataParallel dp(net, {.devices = devices(3)});
-  sum(square(dp(x))).backward();
-  EXPECT_THAT(x.grad().to_doubles(),
-              ::testing::Pointwise(::testing::DoubleNear(1e-12), same.grad().to_doubles()));
 }
 
 TEST(DataParallelTest, FewerRowsThanDevicesAndOneDevice) {
@@ -205,10 +193,6 @@ TEST(DataParallelTest, ArgumentsHaveTheirOwnSchema) {
 
 TEST(DataParallelTest, BadCallsSayWhatIsWrong) {
   Mlp net;
-  EXPECT_THAT(thrown_text<Error>([&] {
-                DataParallel(net, {.devices = {devices(1)[0], devices(1)[0]}});
-              }),
-              HasSubstr("listed twice"));
   EXPECT_THAT(thrown_text<Error>([&] {
                 DataParallel(net, {.devices = devices(2), .chunk_sizes = {1, 2, 3}});
               }),
@@ -306,14 +290,6 @@ TEST(DataParallelTest, AutocastReachesTheReplicas) {
   ASSERT_EQ(one.size(), three.size());
   for (std::size_t i = 0; i < one.size(); ++i)
     EXPECT_NEAR(three[i], one[i], 1e-3) << i;  // a step of 0.1 times gradients of 8 bits
-}
-
-TEST(DataParallelTest, ModuleChangesAfterWrappingAreNoticed) {
-  Mlp net;
-  DataParallel dp(net, {.devices = devices(2)});
-  net.head = nn::Linear(16, 9, {.dtype = DType::f64});
-  EXPECT_THAT(thrown_text<Error>([&] { dp.step(make_batch(4, 1, DType::f64, false), kLoss); }),
-              HasSubstr("'head.weight' was added, resized or moved after wrapping"));
 }
 
 }  // namespace

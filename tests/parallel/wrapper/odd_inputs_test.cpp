@@ -77,13 +77,6 @@ TEST(EmptyBatchTest, GivesAnEmptyOutputOfTheRightShapeAndZeroGradients) {
   EXPECT_EQ(dp(make_batch(4, 1, DType::f64, false).x).size(0), 4);
 }
 
-TEST(EmptyBatchTest, HasNoMeanLossAndTheStepSaysSo) {
-  Mlp net;
-  DataParallel dp(net, {.devices = devices(3)});
-  EXPECT_THAT(thrown_text([&] { dp.step(make_batch(0, 1, DType::f64, false), kLoss); }),
-              HasSubstr("the batch has no rows"));
-}
-
 TEST(EmptyBatchTest, AnotherDimensionMayBeEmpty) {
   nn::Linear net(3, 4, {.dtype = DType::f64});
   DataParallel dp(net, {.devices = devices(2)});
