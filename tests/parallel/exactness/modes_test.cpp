@@ -192,11 +192,10 @@ TEST_P(Modes, NothingIsReducedUnderNoSyncAndAllAfterIt) {
       const auto scope = dp.no_sync();
       both(11, 1);
       both(7, 2);
-      EXPECT_THROW(
-          dp.step(batch_of(0),
-                  kLoss,
-                  std::make_unique<optim::SGD>(net.named_parameters(), optim::SGDOptions{}).get()),
-          InvalidArgument);
+      optim::SGD sgd(net.named_parameters(), {});
+      EXPECT_THAT([&] { dp.step(batch_of(0), kLoss, &sgd); },
+                  ::testing::ThrowsMessage<InvalidArgument>(
+                      ::testing::HasSubstr("leave the scope of no_sync first")));
     }
     const Values own = values_of(dp.replica(1));
     both(few, 3);

@@ -98,6 +98,7 @@ TEST_P(NonFiniteTest, GradientsAreAnErrorThatNamesParameterAndDevice) {
       ADD_FAILURE() << "no error";
     } catch (const ReplicaError& e) {
       EXPECT_EQ(e.replica, replica);
+      EXPECT_EQ(e.rows, s.dp.plan(13)[static_cast<std::size_t>(replica)]);
       EXPECT_EQ(e.phase, Phase::backward);
       EXPECT_THAT(e.what(),
                   HasSubstr("the gradient of 'second.weight' on " + testing::device_name(replica) +

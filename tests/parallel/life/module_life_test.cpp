@@ -25,6 +25,7 @@ namespace tandem::parallel::test {
 namespace {
 
 using tandem::testing::thrown_text;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// The text of what a step throws.
@@ -171,9 +172,12 @@ TEST(ModuleLifeTest, ChangesAfterWrappingAreNamed) {
     {
       DataParallel dp(net, {.devices = devices(2)});
       dp.step(small_batch(), kLoss);
+      const Tensor early = dp(small_batch().x);
       change.make(net);
-      EXPECT_THAT(refusal(dp), HasSubstr(change.text));
+      EXPECT_THAT(refusal(dp), AllOf(HasSubstr(change.text), HasSubstr("wrap the module again")));
       EXPECT_THAT(thrown_text<InvalidArgument>([&] { dp(small_batch().x); }),
+                  HasSubstr(change.text));
+      EXPECT_THAT(thrown_text<InvalidArgument>([&] { early.sum().backward(); }),
                   HasSubstr(change.text));
     }
     net.zero_grad();
@@ -323,7 +327,8 @@ TEST(ModuleLifeTest, ACallInsideAReplicaIsRefused) {
       return cross_entropy_sum(m(b.x), b.labels);
     };
     EXPECT_THAT(thrown_text<ReplicaError>([&] { dp.step(small_batch(), loss); }),
-                HasSubstr("called inside a replica"));
+                AllOf(HasSubstr("called inside a replica (rows "),
+                      HasSubstr("call the module itself instead")));
   }
   dp.step(small_batch(), kLoss);
 }

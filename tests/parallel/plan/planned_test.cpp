@@ -109,6 +109,8 @@ TEST_P(PlannedTest, MeasuringChangesNothing) {
   const Values before = values_of(net);
   dp.step_model(batch, kLoss, &optimizer);
   EXPECT_EQ(values_of(net), before);
+  for (const Tensor& p : net.parameters())
+    EXPECT_FALSE(p.grad().defined()) << "those of the measured steps are dropped, too";
   dp.step(batch, kLoss, &optimizer);
   EXPECT_EQ(values_of(net), train(options(), 2));
 }

@@ -61,10 +61,6 @@ StepPlanner planner(const ChunkPolicy& policy) {
 }
 const BatchSize kHundredRows{100, {0, 0}};
 
-TEST(StepPlannerTest, PlansByThePolicy) {
-  EXPECT_THAT(planner(ChunkPolicy::even()).plan(5), ElementsAre(RowRange{0, 3}, RowRange{3, 5}));
-}
-
 TEST(StepPlannerTest, LearnsOnceAndBalancesThePeaks) {
   FakeDevices devices;
   StepPlanner p = planner(ChunkPolicy::planned());

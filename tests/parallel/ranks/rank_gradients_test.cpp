@@ -55,38 +55,6 @@ TEST(RankGradientsTest, ReadingAGradientCompletesTheReduction) {
   });
 }
 
-TEST(RankGradientsTest, UnreducedOnesCountInTheNextReduction) {
-  on_ranks(2, [](comm::Communicator& comm) {
-    PairGradients pair(comm);
-    pair.gradients.set_syncs(GradientSync::off);
-    pair.gradients.arm();
-    pair.module.first_alone(10 * (comm.rank() + 1)).backward();
-    EXPECT_FALSE(pair.gradients.is_reducing());
-    EXPECT_EQ(pair.first(), 10 * (comm.rank() + 1)) << "this rank's own";
-    pair.gradients.set_syncs(GradientSync::on);
-    pair.gradients.arm();
-    pair.module.both(1).backward();
-    EXPECT_EQ(pair.first(), 16);
-    EXPECT_EQ(pair.second(), 1);
-  });
-}
-
-TEST(RankGradientsTest, ARankThatHasJoinedAddsZeros) {
-  on_ranks(2, [](comm::Communicator& comm) {
-    PairGradients pair(comm);
-    pair.gradients.divide_by(1);
-    if (comm.rank() == 1) {
-      pair.gradients.reduce_zeros();
-    } else {
-      pair.gradients.arm();
-      pair.module.both(3).backward();
-      pair.gradients.complete();
-    }
-    EXPECT_EQ(pair.first(), 3);
-    EXPECT_EQ(pair.second(), 3);
-  });
-}
-
 TEST(RankGradientsTest, ABackwardThatIsRefusedLeavesTheRankReadyForTheNext) {
   on_ranks(1, [](comm::Communicator& comm) {
     PairGradients pair(comm);

@@ -115,23 +115,6 @@ TEST(BucketReducerTest, KeepsWhatEarlierBackwardsHaveLeft) {
   EXPECT_THAT(r.of(1).tally().used(), ElementsAre(1, 0));
 }
 
-TEST(BucketReducerTest, OnlyTheLastBackwardCompletesGradients) {
-  Reducers r;
-  r.reduce(
-      [](BucketReducer& reducer, Affine& module, int) {
-        Reducers::make(reducer, module.bias, 1, 1);
-        EXPECT_FALSE(reducer.tally().is_complete(1));
-        EXPECT_FALSE(reducer.first_launch().has_value());
-        reducer.begin_backward();
-        Reducers::make(reducer, module.bias, 1, 2);
-        EXPECT_TRUE(reducer.tally().is_complete(1));
-        EXPECT_THAT(reducer.tally().ready(), ElementsAre(1));
-        reducer.finish();
-      },
-      2);
-  EXPECT_THAT(r.gradient(0, 1), Each(4));
-}
-
 TEST(BucketReducerTest, StartsABucketAsSoonAsItAndThoseBeforeItAreComplete) {
   Reducers r;
   r.reduce([](BucketReducer& reducer, Affine& module, int) {

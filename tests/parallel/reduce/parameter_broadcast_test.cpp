@@ -77,6 +77,7 @@ TEST(ParameterBroadcastTest, ClassicSendsAllFirst) {
 TEST(ParameterBroadcastTest, WhatForwardLeavesOutComesToo) {
   for (const Mode mode : kModes) {
     Deep net;
+    net.c.weight.requires_grad_(false);  // comes as well
     DataParallel dp(net, in_small_pieces(mode));
     for (const double value : {3.0, 4.0}) {
       {

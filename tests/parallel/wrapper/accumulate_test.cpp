@@ -20,6 +20,7 @@
 namespace tandem::parallel::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -152,13 +153,18 @@ TEST(AccumulateTest, BatchNormWithDevicesThatHaveNoRowsOfAMicroBatch) {
   const Batch batch = make_batch(kShortRows, 3, DType::f64, false);
   for (const std::vector<std::int64_t>& sizes :
        {std::vector<std::int64_t>{1, 6, 0}, {6, 1, 0}, {1, 1, 5}, {2, 2, 3}, {0, 1, 6}}) {
-    NormMlp alone = nn::clone(net), wrapped = nn::clone(net);
-    optim::AdamW own(alone.named_parameters()), optimizer(wrapped.named_parameters());
+    NormMlp alone = nn::clone(net);
+    optim::AdamW own(alone.named_parameters());
     step_in_parts(alone, own, batch, 3);
-    DataParallel dp(wrapped, {.devices = devices(3), .chunk_sizes = sizes, .accumulate = 3});
-    dp.step(batch, kLoss, &optimizer);
-    EXPECT_LE(difference(values_of(wrapped), values_of(alone)), 1e-12)
-        << ::testing::PrintToString(sizes);
+    for (const Mode mode : kModes) {
+      NormMlp wrapped = nn::clone(net);
+      optim::AdamW optimizer(wrapped.named_parameters());
+      DataParallel dp(wrapped,
+                      {.devices = devices(3), .mode = mode, .chunk_sizes = sizes, .accumulate = 3});
+      dp.step(batch, kLoss, &optimizer);
+      EXPECT_LE(difference(values_of(wrapped), values_of(alone)), 1e-12)
+          << ::testing::PrintToString(sizes) << ", " << name(mode);
+    }
   }
 }
 
@@ -184,17 +190,19 @@ TEST(AccumulateTest, RowsLossAndWeightAreTheWholeBatchs) {
 }
 
 TEST(AccumulateTest, GradientsAreAddedToEarlierOnes) {
-  manual_seed(5);
-  Mlp net;
-  Mlp whole = nn::clone(net);
-  DataParallel once(whole, {.devices = devices(2)});
-  DataParallel dp(net, {.devices = devices(2), .accumulate = 3});
-  for (const std::uint64_t seed : {3U, 4U}) {
-    const Batch batch = make_batch(kTrainingRows, seed, DType::f64, true);
-    once.step(batch, kLoss);
-    dp.step(batch, kLoss);
+  for (const Mode mode : kModes) {
+    manual_seed(5);
+    Mlp net;
+    Mlp whole = nn::clone(net);
+    DataParallel once(whole, {.devices = devices(2), .mode = mode});
+    DataParallel dp(net, {.devices = devices(2), .mode = mode, .accumulate = 3});
+    for (const std::uint64_t seed : {3U, 4U}) {
+      const Batch batch = make_batch(kTrainingRows, seed, DType::f64, true);
+      once.step(batch, kLoss);
+      dp.step(batch, kLoss);
+    }
+    EXPECT_LE(difference(gradients_of(net), gradients_of(whole)), 1e-14) << name(mode);
   }
-  EXPECT_LE(difference(gradients_of(net), gradients_of(whole)), 1e-14);
 }
 
 /// Uses a layer in micro-batches whose first row is marked.
@@ -316,7 +324,8 @@ TEST(AccumulateTest, AFailureInALaterMicroBatchHasNoEffect) {
 TEST(AccumulateTest, LessThanOneMicroBatchIsRefused) {
   Mlp net;
   EXPECT_THAT([&] { DataParallel dp(net, {.devices = devices(1), .accumulate = 0}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("accumulate is 0")));
+              ThrowsMessage<InvalidArgument>(
+                  AllOf(HasSubstr("accumulate is 0"), HasSubstr("one micro-batch or more"))));
 }
 
 }  // namespace

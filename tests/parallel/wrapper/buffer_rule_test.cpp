@@ -57,7 +57,7 @@ const std::vector<BufferRule> kRules{
 
 TEST(BufferRulesTest, MeansAndSumsAreThoseOfOneDevice) {
   for (const Sizes& sizes :
-       {Sizes{6, 23, 0}, Sizes{0, 12, 17}, Sizes{29, 0, 0}, Sizes{9, 10, 10}}) {
+       {Sizes{6, 23, 0}, Sizes{6, 0, 23}, Sizes{0, 12, 17}, Sizes{29, 0, 0}, Sizes{9, 10, 10}}) {
     Notes net;
     Notes alone = nn::clone(net);
     DataParallel dp(net, {.devices = devices(3), .chunk_sizes = sizes, .buffers = kRules});
@@ -101,20 +101,27 @@ TEST(BufferRulesTest, MicroBatchesAddUpOnEveryDevice) {
 }
 
 TEST(BufferRulesTest, AFailedCallLeavesThem) {
-  Notes net;
-  DataParallel dp(net, {.devices = devices(2), .buffers = kRules});
-  const Batch batch = make_batch(6, 1, DType::f64, false);
-  const auto before = values_of(net);
-  EXPECT_THROW(dp.step(batch,
-                       [](Notes& m, const Batch& b) {
-                         const Tensor y = m(b.x);
-                         if (context().replica == 1) throw std::runtime_error("late");
-                         return cross_entropy_sum(y, b.labels);
-                       }),
-               ReplicaError);
-  EXPECT_EQ(values_of(net), before);
-  dp.step(batch, kLoss);
-  EXPECT_EQ(net.rows.item(), 106);
+  for (const bool replicas_have_them : {false, true}) {
+    Notes net;
+    DataParallel dp(net, {.devices = devices(2), .buffers = kRules});
+    const Batch batch = make_batch(6, 1, DType::f64, false);
+    const auto before = values_of(net);
+    if (replicas_have_them) {
+      dp.eval();
+      dp(batch.x);
+      dp.train();
+    }
+    EXPECT_THROW(dp.step(batch,
+                         [](Notes& m, const Batch& b) {
+                           const Tensor y = m(b.x);
+                           if (context().replica == 1) throw std::runtime_error("late");
+                           return cross_entropy_sum(y, b.labels);
+                         }),
+                 ReplicaError);
+    EXPECT_EQ(values_of(net), before);
+    dp.step(batch, kLoss);
+    EXPECT_EQ(net.rows.item(), 106);
+  }
 }
 
 TEST(BufferRulesTest, AFailedStepAfterAnEvaluationLeavesThemInTheReplicasToo) {
@@ -146,7 +153,8 @@ TEST(BufferRulesTest, RulesThatCannotBeKeptAreRefused) {
         [&] { DataParallel(net, {.devices = devices(2), .buffers = {std::move(rule)}}); });
   };
   EXPECT_THAT(refusal({"rows", BufferMerge::mean}),
-              HasSubstr("the mean of buffer 'rows', which is i64, would be rounded"));
+              HasSubstr("the mean of buffer 'rows', which is i64, would be rounded; use "
+                        "BufferMerge::sum or BufferMerge::first"));
   EXPECT_THAT(refusal({"row", BufferMerge::sum}),
               HasSubstr("'row' matches no buffer; the module has last, average, rows, seen"));
 }

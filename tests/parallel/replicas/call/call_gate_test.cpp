@@ -40,18 +40,6 @@ TEST_F(CallGateTest, AdmitsOneCallAtATime) {
   EXPECT_NO_THROW(enter());
 }
 
-TEST_F(CallGateTest, CancelEndsTheCallThatIsInside) {
-  const auto inside = call();
-  std::optional<CallGate::Pass> pass(gate_);
-  pass->show(inside);
-  std::thread canceller([this] { gate_.cancel(); });
-  EXPECT_THAT(thrown_text<CommAborted>([&] { inside->part(0).comm->barrier(); }),
-              HasSubstr("was destroyed in the middle of the call"));
-  EXPECT_THROW(inside->seal(), CommAborted);
-  pass.reset();
-  canceller.join();
-}
-
 TEST_F(CallGateTest, CancelEndsACallThatIsShownLater) {
   CallGate::Pass pass(gate_);
   gate_.cancel();  // waits in vain for the pass

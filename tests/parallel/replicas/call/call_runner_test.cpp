@@ -96,28 +96,6 @@ TEST_F(CallRunnerTest, AnInterruptedCallStopsAndTheNextOneWorks) {
   }
 }
 
-TEST_F(CallRunnerTest, AFailureFreesTheOthersAndIsTheOneThatIsTold) {
-  CallRunner runner(testing::devices(2), {.deadline = 10s});
-  const auto fails = call();
-  try {
-    runner.run(fails, Phase::forward, [](Call::Part& part) {
-      if (part.index() == 1) throw InvalidArgument("test");
-      part.comm->barrier();
-    });
-    ADD_FAILURE() << "no error";
-  } catch (const ReplicaError& e) {
-    EXPECT_EQ(e.replica, 1);
-    EXPECT_EQ(e.rows, (RowRange{2, 5}));
-    EXPECT_EQ(e.phase, Phase::forward);
-    EXPECT_TRUE(e.others.empty()) << "an echo";
-    EXPECT_NE(find_cause<InvalidArgument>(e), nullptr);
-  }
-  EXPECT_NO_THROW(runner.check_usable());
-  EXPECT_NO_THROW(runner.run(call(), Phase::forward, [](Call::Part& part) {
-    part.comm->barrier();
-  })) << "the group can be used again";
-}
-
 TEST_F(CallRunnerTest, RefusesACallInsideACall) {
   CallRunner runner(testing::devices(2), {.deadline = 10s});
   try {
@@ -128,24 +106,6 @@ TEST_F(CallRunnerTest, RefusesACallInsideACall) {
     ADD_FAILURE() << "not refused";
   } catch (const ReplicaError& e) {
     EXPECT_THAT(e.what(), HasSubstr("another call is running"));
-  }
-}
-
-TEST_F(CallRunnerTest, ACallThatPassesItsDeadlinePoisonsIt) {
-  CallRunner runner(testing::devices(2), {.deadline = 200ms});
-  const auto late = std::make_shared<std::atomic<bool>>(false);
-  const auto waits = [late](Call::Part& part) {
-    while (part.index() == 1 && !*late)
-      std::this_thread::sleep_for(5ms);
-  };
-  EXPECT_THROW(runner.run(call(), Phase::forward, waits), Timeout);
-  *late = true;
-  logical_device(testing::device(1)).worker().submit([] {}).wait();  // the late job has ended
-  try {
-    runner.check_usable();
-    ADD_FAILURE() << "usable";
-  } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(), HasSubstr("passed the deadline of 200 ms in phase forward"));
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/ops/arithmetic.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"
@@ -49,12 +48,6 @@ TEST(OutsideGradientsTest, PassesOnTheSumOfTheDevicesTimesAFactor) {
   pass_outside({device_with({a, b}), device_with({b, a}), nullptr}, 0.5);
   EXPECT_THAT(a.grad().to_doubles(), ElementsAre(1.5)) << "(1 + 2) / 2";
   EXPECT_THAT(b.grad().to_doubles(), ElementsAre(1.5)) << "(2 + 1) / 2";
-}
-
-TEST(OutsideGradientsTest, GoesBackwardThroughTheTensorsOwnTape) {
-  const Tensor x = trained_number(3);
-  pass_outside({device_with({x * x})}, 1);
-  EXPECT_THAT(x.grad().to_doubles(), ElementsAre(6));
 }
 
 TEST(OutsideGradientsTest, ATensorWithoutGradientIsLeftOut) {

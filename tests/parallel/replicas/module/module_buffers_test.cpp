@@ -9,14 +9,11 @@
 #include <gmock/gmock.h>
 
 #include "parallel/engine.hpp"
-#include "thrown_text.hpp"
 
 namespace tandem::parallel::test {
 namespace {
 
-using tandem::testing::thrown_text;
 using ::testing::Each;
-using ::testing::HasSubstr;
 using Rows = std::vector<RowRange>;
 
 struct Buffers : TestReplicas {
@@ -57,16 +54,6 @@ void write_number(Affine& module, int device) {
 }
 void write_nothing(Affine&, int) {}
 
-TEST(ModuleBuffersTest, ReplicasReadTheModulesValuesFromCopies) {
-  Buffers b(2);
-  b.modules[0].seen.fill_(5);
-  const auto call = b.write({{0, 2}, {2, 4}}, [](Affine& module, int) {
-    EXPECT_THAT(module.seen.to_doubles(), Each(5));
-    EXPECT_EQ(module.count.item(), 100);
-  });
-  EXPECT_TRUE(call->buffers.send);
-}
-
 TEST(ModuleBuffersTest, ACopyHasTheVersionOfTheModulesBuffer) {
   Buffers b(2);
   for (int i = 0; i < 3; ++i)
@@ -101,20 +88,6 @@ TEST(ModuleBuffersTest, TheModuleShowsItsCopiesForAScopeOnly) {
   EXPECT_TRUE(b.modules[0].seen.is(own));
 }
 
-TEST(ModuleBuffersTest, WithoutARuleTheFirstDeviceThatHasRowsCounts) {
-  for (const Rows& rows : {Rows{{0, 1}, {1, 2}, {2, 3}}, Rows{{0, 0}, {0, 2}, {2, 3}}}) {
-    Buffers b(3);
-    b.merge(*b.write(rows, write_number));
-    EXPECT_THAT(b.modules[0].seen.to_doubles(), Each(rows[0].end > 0 ? 1 : 2));
-  }
-}
-
-TEST(ModuleBuffersTest, MeansAreWeightedByRows) {
-  Buffers b(3, {{"se*n", BufferMerge::mean}});
-  b.merge(*b.write({{0, 1}, {1, 1}, {1, 4}}, write_number));
-  EXPECT_THAT(b.modules[0].seen.to_doubles(), Each(2.5)) << "(1 * 1 + 3 * 3) / 4";
-}
-
 TEST(ModuleBuffersTest, TheFirstRuleThatMatchesApplies) {
   Buffers b(2, {{"*", BufferMerge::first}, {"s*", BufferMerge::sum}});
   b.merge(*b.write({{0, 1}, {1, 2}}, write_number));
@@ -128,23 +101,6 @@ TEST(ModuleBuffersTest, MeansLeaveADeviceWithoutRowsOut) {
   EXPECT_THAT(b.modules[0].seen.to_doubles(), Each(2.75)) << "(1 * 2 + 3 * 3) / 4";
 }
 
-TEST(ModuleBuffersTest, SumsCountWhatTheModuleHadOnce) {
-  Buffers b(3, {{"count", BufferMerge::sum}});
-  b.merge(*b.write({{0, 2}, {2, 4}, {4, 6}}, write_number));
-  EXPECT_EQ(b.modules[0].count.item(), 107);
-  b.merge(*b.write({{0, 0}, {0, 2}, {2, 4}}, write_number));
-  EXPECT_EQ(b.modules[0].count.item(), 113);
-}
-
-TEST(ModuleBuffersTest, ABufferThatNobodyWroteKeepsItsVersion) {
-  Buffers b(2);
-  const auto before = b.buffers.arena()->versions();
-  b.merge(*b.write({{0, 2}, {2, 4}}, [](Affine& module, int) { module.seen.fill_(1); }));
-  const auto after = b.buffers.arena()->versions();
-  EXPECT_NE(after[0], before[0]);
-  EXPECT_EQ(after[1], before[1]);
-}
-
 TEST(ModuleBuffersTest, AnEvaluationMergesNothingAndIsSentOnce) {
   Buffers b(2, {{"count", BufferMerge::sum}});
   b.modules[0].eval();
@@ -154,51 +110,6 @@ TEST(ModuleBuffersTest, AnEvaluationMergesNothingAndIsSentOnce) {
   EXPECT_FALSE(b.would_send({{0, 2}, {2, 4}}));
   b.modules[0].seen.fill_(3);
   EXPECT_TRUE(b.would_send({{0, 2}, {2, 4}}));
-}
-
-TEST(ModuleBuffersTest, CopiesThatWereWrittenGetTheModulesValuesAgain) {
-  Buffers b(2);
-  b.merge(*b.write({{0, 2}, {2, 4}}, write_number));
-  EXPECT_TRUE(b.would_send({{0, 2}, {2, 4}})) << "replica 1 has 2, the module 1";
-  b.write({{0, 2}, {2, 4}},
-          [](Affine& module, int) { EXPECT_THAT(module.seen.to_doubles(), Each(1)); });
-}
-
-TEST(ModuleBuffersTest, AfterACallThatFailedEveryCopyIsSentAgain) {
-  Buffers b(2);
-  b.modules[0].eval();
-  b.merge(*b.write({{0, 2}, {2, 4}}, write_nothing));
-  b.modules[0].train();
-  b.write({{0, 2}, {2, 4}}, write_number);  // never merged
-  EXPECT_TRUE(b.would_send({{0, 2}, {2, 4}}));
-  EXPECT_TRUE(b.would_send({{0, 4}, {4, 4}})) << "device 0's copy was written, too";
-}
-
-TEST(ModuleBuffersTest, DevicesWithoutRowsOfAMicroBatchGetItsValues) {
-  Buffers b(2, {{"count", BufferMerge::sum}});
-  const auto call = b.make_call({{0, 2}, {2, 4}});
-  const MicroBatch second_alone{{{0, 0}, {0, 2}}, nullptr};
-  b.buffers.begin(*call);
-  const ModuleBuffers::Shown shown(b.buffers);
-  b.run(call, Phase::replicate, [&](Call& c, Call::Part& part) {
-    b.buffers.send(c, part);
-    if (second_alone.has_rows(part.index())) write_number(b.module_of(part), part.index());
-    b.buffers.follow(c, part, second_alone);
-  });
-  EXPECT_THAT(b.modules[0].seen.to_doubles(), Each(2));
-  EXPECT_EQ(b.modules[0].count.item(), 100) << "sums add up what each replica has counted";
-}
-
-TEST(ModuleBuffersTest, RefusesRulesThatItCannotKeep) {
-  const auto refusal = [](BufferRule rule) {
-    return thrown_text([&] { Buffers(2, {std::move(rule)}); });
-  };
-  EXPECT_THAT(refusal({"count", BufferMerge::mean}),
-              HasSubstr("the mean of buffer 'count', which is i64, would be rounded; use "
-                        "BufferMerge::sum or BufferMerge::first"));
-  EXPECT_THAT(
-      refusal({"coun", BufferMerge::sum}),
-      HasSubstr("the rule for buffers 'coun' matches no buffer; the module has seen, count"));
 }
 
 }  // namespace

@@ -50,58 +50,6 @@ struct Gradients : TestReplicas {
   ModuleGradients gradients;
 };
 
-TEST(ModuleGradientsTest, ABackwardAddsUpTheReplicasGradients) {
-  Gradients g(3);
-  g.go_backward({{0, 1}, {1, 2}, {2, 3}});
-  EXPECT_THAT(g.weight(), Each(6));
-  EXPECT_EQ(g.bias(), 72);
-  g.go_backward({{0, 1}, {1, 2}, {2, 2}});
-  EXPECT_THAT(g.weight(), Each(9)) << "added to the earlier ones";
-}
-
-TEST(ModuleGradientsTest, RestoreMakesThemWhatTheyWere) {
-  Gradients g;
-  g.go_backward({{0, 1}, {1, 2}});
-  g.modules[0].bias.set_grad({});
-  const GradientSnapshot before = g.gradients.begin_backward();
-  g.modules[0].weight.grad().fill_(1000);
-  g.modules[0].bias.set_grad(ones({1}, {.dtype = DType::f64, .device = g.list[0]}));
-  g.gradients.restore(before);
-  EXPECT_THAT(g.weight(), Each(3));
-  EXPECT_FALSE(g.modules[0].bias.grad().defined());
-}
-
-TEST(ModuleGradientsTest, RestoreMakesUnreducedOnesOfAllReplicasWhatTheyWere) {
-  Gradients g;
-  g.gradients.syncs = GradientSync::off;
-  g.go_backward({{0, 1}, {1, 2}});
-  const GradientSnapshot before = g.gradients.begin_backward();
-  for (Affine& module : g.modules)
-    module.weight.grad().fill_(1000);
-  g.gradients.restore(before);
-  g.gradients.sync();
-  EXPECT_THAT(g.weight(), Each(3));
-}
-
-TEST(ModuleGradientsTest, AfterARestoreNoSharesAreBroughtTogether) {
-  Gradients g(2, Mode::sharded);
-  g.go_backward({{0, 1}, {1, 2}});
-  const GradientSnapshot before = g.gradients.begin_backward();
-  g.parameters.arenas()[1]->gradient(0).fill_(1000);
-  g.gradients.update().reduced();
-  g.gradients.restore(before);
-  g.gradients.complete();
-  EXPECT_THAT(g.weight(), Each(3));
-}
-
-TEST(ModuleGradientsTest, ABackwardAddsToSharesOfAnEarlierOne) {
-  Gradients g(2, Mode::sharded);
-  g.go_backward({{0, 1}, {1, 2}});
-  g.go_backward({{0, 1}, {1, 2}});
-  g.gradients.complete();
-  EXPECT_THAT(g.weight(), Each(6));
-}
-
 TEST(ModuleGradientsTest, UnreducedOnesStayInTheReplicasUntilTheSync) {
   Gradients g;
   g.gradients.syncs = GradientSync::off;
@@ -115,16 +63,6 @@ TEST(ModuleGradientsTest, UnreducedOnesStayInTheReplicasUntilTheSync) {
   EXPECT_EQ(g.bias(), 96);
   g.gradients.sync();
   EXPECT_THAT(g.weight(), Each(6)) << "nothing was left";
-}
-
-TEST(ModuleGradientsTest, ABackwardThatReducesTakesEarlierOnesAlong) {
-  Gradients g;
-  g.gradients.syncs = GradientSync::off;
-  g.go_backward({{0, 1}, {1, 2}});
-  g.gradients.syncs = GradientSync::on;
-  g.go_backward({{0, 1}, {1, 1}});
-  EXPECT_FALSE(g.gradients.has_unreduced());
-  EXPECT_THAT(g.weight(), Each(4)) << "1 + 2 + 1";
 }
 
 TEST(ModuleGradientsTest, ASyncThatFailsLeavesThemUnreduced) {
@@ -151,29 +89,6 @@ TEST(ModuleGradientsTest, WithTheModulesTheReplicasAreDropped) {
   g.gradients.syncs = GradientSync::on;
   g.go_backward({{0, 1}, {1, 2}});
   EXPECT_THAT(g.weight(), Each(3));
-}
-
-TEST(ModuleGradientsTest, TheModuleGetsWhatOnlyAnotherReplicaMade) {
-  Gradients g;
-  const auto call = g.go_backward({{0, 0}, {0, 2}});
-  EXPECT_THAT(g.weight(), Each(3));
-  EXPECT_EQ(g.bias(), 48);
-  EXPECT_EQ(call->part(0).replica->reducer()->tally().used()[0], 0) << "replica 0 had no rows";
-}
-
-TEST(ModuleGradientsTest, WhatNoReplicaMadeStaysUndefined) {
-  Gradients g;
-  const auto call = g.make_call({{0, 1}, {1, 2}});
-  g.gradients.begin_backward();
-  g.run(call, Phase::backward, [&](Call& c, Call::Part& part) {
-    g.gradients.arm(c, part);
-    part.replica->reducer()->begin_backward();
-    sum(g.module_of(part).bias * 3.0).backward();
-    finish_reduction(c, part);
-  });
-  g.gradients.adopt(*call);
-  EXPECT_FALSE(g.modules[0].weight.grad().defined());
-  EXPECT_EQ(g.bias(), 6);
 }
 
 TEST(ModuleGradientsTest, OneDeviceUpdatesAloneInEveryMode) {
@@ -216,34 +131,6 @@ TEST(ModuleGradientsTest, ReadingThoseOfAParameterUnfrozenSinceMakesThemWholeToo
   r.modules[0].weight.set_grad(parameters.arena()->gradient(0));
   gradients.update().reduced();
   EXPECT_EQ(r.modules[0].weight.grad().to_doubles()[23], 2) << "device 1's share";
-}
-
-TEST(ModuleGradientsTest, ReadingThemReducesUnreducedOnes) {
-  Gradients g;
-  const auto owner = std::make_shared<const int>(0);
-  g.gradients.complete_on_reading(owner);
-  g.gradients.syncs = GradientSync::off;
-  g.go_backward({{0, 1}, {1, 2}});
-  EXPECT_THAT(g.weight(), Each(3));
-  EXPECT_FALSE(g.gradients.has_unreduced());
-}
-
-TEST(ModuleGradientsTest, AnUpdateOutsideOfAStepLeavesAllReplicasWithItsValues) {
-  for (const Mode mode : {Mode::sharded, Mode::ddp}) {
-    Gradients g(2, mode);
-    const auto sharing = g.gradients.update().sharing();
-    sharing->update([&](Device device) {
-      const autograd::NoGrad off;
-      for (const optim::ArenaSlice& slice : sharing->slices())
-        if (slice.device == device) Tensor(slice.params).fill_(5);
-      return std::exception_ptr();
-    });
-    for (Affine& module : g.modules)
-      EXPECT_THAT(module.weight.to_doubles(), Each(5)) << name(mode);
-    const auto call = g.make_call_everywhere();
-    g.parameters.begin(*call);
-    EXPECT_FALSE(call->parameters.send) << name(mode);
-  }
 }
 
 TEST(ModuleGradientsTest, AnUpdateThatFailsHalfWayPoisonsTheRunner) {

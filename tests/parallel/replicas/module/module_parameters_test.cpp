@@ -5,14 +5,11 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/nn/dropout.hpp"
-
 #include "parallel/engine.hpp"
 
 namespace tandem::parallel::test {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 using Versions = std::vector<std::uint64_t>;
 
@@ -51,20 +48,6 @@ TEST(ModuleParametersTest, EveryReplicaHasStorageOnItsDevice) {
     EXPECT_TRUE(arenas[d]->tensor(1).is(p.modules[d].bias)) << "device " << d;
     EXPECT_TRUE(p.modules[d].weight.requires_grad());
   }
-}
-
-TEST(ModuleParametersTest, SendsWhatADeviceLacksAndSendsItOnce) {
-  Parameters p;
-  const autograd::NoGrad off;
-  p.modules[0].weight.fill_(7);
-  EXPECT_TRUE(p.send({{0, 2}, {2, 4}})->parameters.send);
-  EXPECT_THAT(p.modules[1].weight.to_doubles(), Each(7));
-  EXPECT_THAT(p.modules[1].bias.to_doubles(), Each(0.5));
-  EXPECT_FALSE(p.would_send({{0, 2}, {2, 4}}));
-  p.modules[0].bias.fill_(3);
-  EXPECT_TRUE(p.would_send({{0, 2}, {2, 4}}));
-  p.send({{0, 2}, {2, 4}});
-  EXPECT_THAT(p.modules[1].bias.to_doubles(), Each(3));
 }
 
 TEST(ModuleParametersTest, ADeviceThatTookNoPartStillLacksThem) {
@@ -136,49 +119,6 @@ TEST(ModuleParametersTest, AfterAnUpdateOfEveryDeviceNothingIsSent) {
   EXPECT_FALSE(p.would_send({{0, 2}, {2, 4}}));
   for (const auto& arena : p.parameters.arenas())
     EXPECT_THAT(arena->versions(), ElementsAre(before[0], before[1] + 1));
-}
-
-TEST(ModuleParametersTest, IsLaidOutAgainForWhatTrains) {
-  TestReplicas r(2);
-  r.modules[0].bias.requires_grad_(false);
-  ModuleParameters parameters(r.replicas, r.rules, {1, 1});
-  ASSERT_EQ(parameters.gradient_buckets()->size(), 1u);
-  EXPECT_THAT(parameters.gradient_buckets()->front().places, ElementsAre(0));
-  EXPECT_FALSE(r.modules[1].bias.requires_grad());
-  parameters.release();
-  EXPECT_TRUE(parameters.arena()->layout().places().empty());
-  EXPECT_TRUE(parameters.gradient_buckets()->empty());
-  r.modules[0].bias.requires_grad_();
-  parameters.bind();
-  EXPECT_EQ(parameters.gradient_buckets()->size(), 2u);
-  EXPECT_TRUE(r.modules[1].bias.requires_grad());
-}
-
-TEST(ModuleParametersTest, WhatDoesNotTrainIsSentToo) {
-  TestReplicas r(2);
-  r.modules[0].bias.requires_grad_(false);
-  ModuleParameters parameters(r.replicas, r.rules, {1, 1});
-  const auto call = r.make_call({{0, 2}, {2, 4}});
-  parameters.begin(*call);
-  r.run(call, Phase::replicate, [&](Call& c, Call::Part& part) {
-    parameters.send(c, part);
-    parameters.end_send(c, part);
-  });
-  EXPECT_THAT(r.modules[1].bias.to_doubles(), Each(0.5));
-}
-
-TEST(ModuleParametersTest, AModuleWithoutParametersHasNothingToSend) {
-  nn::Dropout module, replica;
-  Replicas replicas;
-  replicas.push_back(std::make_unique<DeviceReplica>(0, testing::device(0), module));
-  replicas.push_back(std::make_unique<DeviceReplica>(1, testing::device(1), replica));
-  ModuleParameters parameters(replicas, rules_of(Mode::server), {1, 1});
-  ReplicaGroups groups(testing::devices(2), {});
-  Call call(replicas, {{0, 1}, {1, 2}}, groups.get({{0, 1}, {1, 2}}, ReplicaGroups::Members::all));
-  parameters.begin(call);
-  EXPECT_FALSE(call.parameters.send);
-  EXPECT_TRUE(parameters.arena()->layout().places().empty());
-  EXPECT_TRUE(parameters.gradient_buckets()->empty());
 }
 
 }  // namespace

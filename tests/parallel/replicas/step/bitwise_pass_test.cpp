@@ -3,22 +3,17 @@
 
 #include "parallel/replicas/step/bitwise_pass.hpp"
 
-#include <set>
-
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/row_group.hpp"
 
 #include "parallel/engine.hpp"
-#include "thrown_text.hpp"
 
 namespace tandem::parallel::test {
 namespace {
 
-using tandem::testing::thrown_text;
 using ::testing::DoubleNear;
 using ::testing::Each;
-using ::testing::HasSubstr;
 
 /// Passes over leaves of the rows 0 to 3.
 struct Bitwise : TestEngine {
@@ -55,27 +50,6 @@ TEST(BitwisePassTest, GradientsOfTheMeanLossAreOnDeviceZero) {
   EXPECT_TRUE(b.pass->gives_whole_gradients());
 }
 
-TEST(BitwisePassTest, BitsDoNotDependOnWhoHasTheLeaves) {
-  const auto third_of_loss = [](Bitwise& b) {
-    return [&b](const Replica& r) {
-      WeightedSum loss = b.loss_of(r);
-      loss.sum = loss.sum / (3.0 + static_cast<double>(r.rows.begin));
-      return loss;
-    };
-  };
-  std::set<std::vector<double>> bits;
-  for (const std::vector<int>& owners :
-       std::vector<std::vector<int>>{{0, 0, 0, 0}, {0, 0, 1, 2}, {0, 1, 1, 1}, {1, 1, 2, 2}}) {
-    Bitwise b(3);
-    std::vector<Leaf> leaves;
-    for (int k = 0; k < 4; ++k)
-      leaves.push_back({owners[static_cast<std::size_t>(k)], {k, k + 1}});
-    b.take(leaves, third_of_loss(b));
-    bits.insert(b.gradient(0));
-  }
-  EXPECT_EQ(bits.size(), 1u);
-}
-
 TEST(BitwisePassTest, ALeafIsComputedAloneByOneThread) {
   for (const int n : {1, 2}) {
     Bitwise b(n);
@@ -101,14 +75,6 @@ TEST(BitwisePassTest, AGradientThatOnlyOneLeafMakesCounts) {
   EXPECT_THAT(b.gradient(1), Each(1));
 }
 
-TEST(BitwisePassTest, EarlierGradientsOfTheReplicasDoNotCount) {
-  Bitwise b(2);
-  b.take({{0, {0, 2}}, {1, {2, 4}}});
-  b.take({{0, {0, 2}}, {1, {2, 4}}});
-  EXPECT_THAT(b.gradient(0), Each(DoubleNear(1, 1e-14)));
-  EXPECT_TRUE(b.pass->begins_anew(*b.make_call({{0, 2}, {2, 4}})));
-}
-
 TEST(BitwisePassTest, ADrawInALeafIsNoted) {
   Bitwise b(2);
   const auto call = b.take({{0, {0, 2}}, {1, {2, 3}}, {1, {3, 4}}}, [&b](const Replica& r) {
@@ -123,18 +89,6 @@ TEST(BitwisePassTest, OutsideGradientsAreDividedByTheWeightInPlaceOfTheRows) {
   Bitwise b(2);
   const auto call = b.take({{0, {0, 2}}, {1, {2, 4}}});
   EXPECT_DOUBLE_EQ(b.pass->outside_factor(*call), 0.4);
-}
-
-TEST(BitwisePassTest, ABatchWithoutWeightIsRefused) {
-  Bitwise b(2);
-  const auto text = thrown_text<ReplicaError>([&b] {
-    b.take({{0, {0, 2}}, {1, {2, 4}}}, [&b](const Replica& r) {
-      WeightedSum loss = b.loss_of(r);
-      loss.weight = loss.weight * 0.0;
-      return loss;
-    });
-  });
-  EXPECT_THAT(text, HasSubstr("the weights of the batch add up to 0"));
 }
 
 }  // namespace

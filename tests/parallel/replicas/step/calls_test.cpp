@@ -14,32 +14,11 @@ namespace tandem::parallel::test {
 namespace {
 
 using tandem::testing::thrown_text;
-using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const std::vector<RowRange> kBoth{{0, 1}, {1, 2}};
-
-TEST(CallsTest, ACallThatSucceededIsNotSentAgain) {
-  TestEngine e({});
-  const auto call = e.calls.open(kBoth);
-  EXPECT_TRUE(call->parameters.send);
-  EXPECT_TRUE(call->buffers.send);
-  e.run(call, Phase::replicate, [&](Call& c, Call::Part& part) { e.send(c, part); });
-  EXPECT_TRUE(e.calls.open(kBoth)->parameters.send) << "nothing was committed yet";
-  e.calls.commit(*call);
-  const auto next = e.calls.open(kBoth);
-  EXPECT_FALSE(next->parameters.send);
-  EXPECT_FALSE(next->buffers.send);
-}
-
-TEST(CallsTest, ReplicasFollowTheModulesMode) {
-  TestEngine e({});
-  e.modules[0].eval();
-  e.calls.open(kBoth);
-  EXPECT_FALSE(e.modules[1].is_training());
-}
 
 TEST(CallsTest, EveryDeviceTakesPartWhereTheUpdateIsSharedOrGradientsAreLeft) {
   const std::vector<RowRange> first_alone{{0, 2}, {2, 2}};
@@ -66,19 +45,6 @@ TEST(CallsTest, ABackwardSendsNothing) {
   EXPECT_FALSE(call->buffers.send);
 }
 
-TEST(CallsTest, FrozenParametersAreLaidOutAgain) {
-  TestEngine e({});
-  e.send_everywhere();
-  EXPECT_EQ(e.parameters.generation(), 1u);
-  e.modules[0].weight.requires_grad_(false);
-  const auto call = e.calls.open(kBoth);
-  EXPECT_EQ(e.parameters.generation(), 2u);
-  EXPECT_FALSE(e.modules[1].weight.requires_grad());
-  EXPECT_TRUE(call->parameters.send) << "the replicas have new tensors";
-  e.calls.open(kBoth);
-  EXPECT_EQ(e.parameters.generation(), 2u) << "nothing has changed since";
-}
-
 TEST(CallsTest, UnreducedGradientsAreReducedBeforeParametersAreLaidOutAgain) {
   TestEngine e({});
   e.send_everywhere();
@@ -94,28 +60,6 @@ TEST(CallsTest, UnreducedGradientsAreReducedBeforeParametersAreLaidOutAgain) {
   e.modules[0].bias.requires_grad_(false);
   e.calls.open(kBoth);
   EXPECT_THAT(e.modules[0].weight.grad().to_doubles(), Each(3));
-}
-
-TEST(CallsTest, ATensorThatWasReplacedIsNamed) {
-  TestEngine e({});
-  e.modules[0].weight = zeros({2}, {.device = e.list[0]});
-  const auto text = AllOf(HasSubstr("'weight' was added, resized or moved after wrapping"),
-                          HasSubstr("wrap the module again"));
-  EXPECT_THAT(thrown_text([&] { e.calls.open(kBoth); }), text);
-  EXPECT_THAT(thrown_text([&] { e.calls.open_backward(kBoth); }), text);
-}
-
-TEST(CallsTest, APoisonedWrapperAndACallInsideAReplicaAreRefused) {
-  TestEngine e({});
-  const ContextScope replica([](Context& c) { c.rows = {3, 5}; });
-  EXPECT_THAT(thrown_text([] { Calls::check_outside(); }),
-              AllOf(HasSubstr("called inside a replica (rows 3 to 5)"),
-                    HasSubstr("call the module itself instead")));
-  EXPECT_THROW(e.calls.open(kBoth), InvalidArgument);
-  const ContextScope outside([](Context& c) { c.rows = {}; });
-  EXPECT_NO_THROW(e.calls.open(kBoth));
-  e.runner.poison("cpu:1 hangs");
-  EXPECT_THAT(thrown_text([&] { e.calls.open(kBoth); }), HasSubstr("because cpu:1 hangs"));
 }
 
 TEST(CallsTest, ACommitThatFailedIsThrownAndPoisonsTheWrapper) {

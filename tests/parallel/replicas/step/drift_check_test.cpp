@@ -64,33 +64,6 @@ TEST_F(DriftCheckTest, NeverComparesIfItIsOff) {
   EXPECT_FALSE(call->compares);
 }
 
-TEST_F(DriftCheckTest, AStepThatIsNotDueLooksAtNothing) {
-  const auto call = engine_.calls.open_everywhere();
-  engine_.drift.begin(*call);
-  const autograd::NoGrad off;
-  engine_.modules[1].weight.fill_(5);
-  EXPECT_NO_THROW(compare(call));
-  EXPECT_TRUE(call->part(0).hashes.buffers.empty());
-}
-
-TEST_F(DriftCheckTest, EqualReplicasPass) {
-  EXPECT_NO_THROW(compare(due_call()));
-}
-
-TEST_F(DriftCheckTest, NamesTheParameterTheDeviceAndTheStep) {
-  engine_.parameters.arenas()[2]->gradient(1).fill_(5);  // gradients are not compared
-  EXPECT_NO_THROW(compare(due_call()));
-  {
-    const autograd::NoGrad off;
-    engine_.modules[2].bias.fill_(5);
-  }
-  engine_.drift.note_step();
-  const ReplicaDrift drift = drift_of(due_call());
-  EXPECT_EQ(drift.tensor(), "bias");
-  EXPECT_EQ(drift.device(), engine_.list[2]);
-  EXPECT_EQ(drift.step(), 4);
-}
-
 TEST_F(DriftCheckTest, ADeviceThatDriftedGetsTheParametersAgain) {
   {
     const autograd::NoGrad off;

@@ -17,8 +17,6 @@ namespace tandem::parallel::test {
 namespace {
 
 using tandem::testing::thrown_text;
-using ::testing::DoubleNear;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Rows = std::vector<RowRange>;
@@ -27,9 +25,6 @@ using Rows = std::vector<RowRange>;
 struct Passes : TestEngine {
   Passes() : TestEngine({}) {}
 
-  std::shared_ptr<Call> take(const Rows& rows, const std::vector<Rows>& micro_batches) {
-    return take(open_step(rows, micro_batches), [this](const Replica& r) { return loss_of(r); });
-  }
   std::shared_ptr<Call> take(const std::shared_ptr<Call>& call, GradientPass::LossBody body) {
     MicroBatchPass pass(non_finite, std::move(body), gradients, buffers);
     gradients.begin_backward();
@@ -40,44 +35,7 @@ struct Passes : TestEngine {
     gradients.adopt(*call);
     return call;
   }
-  void expect_mean_gradients(double factor = 1) {
-    EXPECT_THAT(modules[0].weight.grad().to_doubles(), Each(DoubleNear(factor, 1e-14)));
-    EXPECT_NEAR(modules[0].bias.grad().item(), 9.6 * factor, 1e-13);
-  }
 };
-
-TEST(MicroBatchPassTest, GradientsAreThoseOfTheMeanLossOfTheWholeBatch) {
-  for (const Rows& rows : {Rows{{0, 1}, {1, 4}}, Rows{{0, 4}, {4, 4}}, Rows{{0, 0}, {0, 4}}}) {
-    Passes p;
-    p.take(rows, {rows});
-    p.expect_mean_gradients();
-  }
-}
-
-TEST(MicroBatchPassTest, EachDeviceHasTheSumAndTheWeightOfItsRows) {
-  Passes p;
-  const auto call = p.take({{0, 1}, {1, 4}}, {{{0, 1}, {1, 4}}});
-  EXPECT_EQ(call->part(0).sum, 312);
-  EXPECT_EQ(call->part(0).weight, 1);
-  EXPECT_EQ(call->part(1).sum, 2736);
-  EXPECT_EQ(call->part(1).weight, 9);
-  EXPECT_GT(call->part(0).forward_time.count(), 0);
-}
-
-TEST(MicroBatchPassTest, MicroBatchesGiveTheGradientsOfTheWholeBatch) {
-  const Rows rows{{0, 2}, {2, 4}};
-  const std::vector<std::vector<Rows>> cuts{
-      {{{0, 1}, {1, 2}}, {{2, 3}, {3, 4}}},
-      {{{0, 2}, {2, 2}}, {{2, 2}, {2, 4}}},  // device 0 has no rows of the last one
-      {{{0, 0}, {0, 2}}, {{2, 4}, {4, 4}}},  // device 1 has none
-      {{{0, 1}, {1, 1}}, {{1, 1}, {1, 2}}, {{2, 3}, {3, 3}}, {{3, 3}, {3, 4}}}};
-  for (const auto& cut : cuts) {
-    Passes p;
-    const auto call = p.take(rows, cut);
-    p.expect_mean_gradients();
-    EXPECT_EQ(call->part(0).weight + call->part(1).weight, 10);
-  }
-}
 
 TEST(MicroBatchPassTest, ReplicasSeeTheRowsOfTheMicroBatchInTheContextOfTheWholeBatch) {
   Passes p;
@@ -108,15 +66,6 @@ TEST(MicroBatchPassTest, EachMicroBatchBeginsAtTheCallsRandomNumbersAndADrawInAn
   EXPECT_FALSE(call->part(1).frame->drew);
 }
 
-TEST(MicroBatchPassTest, AScaledLossScalesTheGradientsAlone) {
-  Passes p;
-  const auto call = p.open_step({{0, 1}, {1, 4}}, {{{0, 1}, {1, 4}}});
-  call->loss_scale = 4;
-  p.take(call, [&](const Replica& r) { return p.loss_of(r); });
-  p.expect_mean_gradients(4);
-  EXPECT_EQ(call->part(0).sum, 312);
-}
-
 TEST(MicroBatchPassTest, ALossThatIsNoScalarIsDescribed) {
   Passes p;
   const auto call = p.open_step({{0, 1}, {1, 4}}, {{{0, 1}, {1, 4}}});
@@ -128,19 +77,6 @@ TEST(MicroBatchPassTest, ALossThatIsNoScalarIsDescribed) {
     });
   });
   EXPECT_THAT(text, HasSubstr("the loss must be a scalar, got f64 (24)"));
-}
-
-TEST(MicroBatchPassTest, ABatchWithoutWeightIsRefused) {
-  Passes p;
-  const auto call = p.open_step({{0, 1}, {1, 4}}, {{{0, 1}, {1, 4}}});
-  const auto text = thrown_text<ReplicaError>([&] {
-    p.take(call, [&](const Replica& r) {
-      WeightedSum loss = p.loss_of(r);
-      loss.weight = loss.weight * 0.0;
-      return loss;
-    });
-  });
-  EXPECT_THAT(text, HasSubstr("the weights of the batch add up to 0"));
 }
 
 TEST(MicroBatchPassTest, PutsEarlierGradientsAsideIfThereAreSeveralMicroBatches) {

@@ -16,7 +16,6 @@ namespace {
 
 using tandem::testing::thrown_text;
 using ::testing::AllOf;
-using ::testing::Each;
 using ::testing::HasSubstr;
 using enum NonFinite;
 
@@ -61,15 +60,6 @@ TEST(NonFiniteCheckTest, ALossThatIsAnErrorIsNamedWithItsDevice) {
                     HasSubstr("lower the learning rate, or look at this batch")));
 }
 
-TEST(NonFiniteCheckTest, ALossMaySkipTheStepOrBeNotedOnly) {
-  for (const NonFinite what : {skip, warn, off}) {
-    Checked c({.loss = what, .gradients = off});
-    c.non_finite.inspect_loss(*c.call, c.call->part(1), kNan);
-    EXPECT_EQ(c.call->has_no_effect, what == skip);
-    EXPECT_EQ(c.found(), what == off ? "" : "1: ");
-  }
-}
-
 TEST(NonFiniteCheckTest, ABatchWithoutWeightHasNoMeanLoss) {
   Checked c({.loss = error, .gradients = off});
   EXPECT_NO_THROW(c.non_finite.inspect_weight(*c.call, c.call->part(0), 1e-9));
@@ -79,30 +69,12 @@ TEST(NonFiniteCheckTest, ABatchWithoutWeightHasNoMeanLoss) {
   EXPECT_THROW(c.non_finite.inspect_weight(*c.call, c.call->part(0), kNan), InvalidArgument);
 }
 
-TEST(NonFiniteCheckTest, WhatIsOffLooksAtNoGradients) {
-  Checked c({.loss = off, .gradients = off});
-  c.spoil(0, 0);
-  c.inspect();
-  EXPECT_FALSE(c.call->gradients_are_non_finite);
-  EXPECT_EQ(c.found(), "");
-}
-
 TEST(NonFiniteCheckTest, FiniteGradientsPass) {
   Checked c({.loss = off, .gradients = error});
   c.spoil(1, 0);  // device 1's own, which do not count once they are reduced
   c.inspect();
   EXPECT_FALSE(c.call->gradients_are_non_finite);
   EXPECT_FALSE(c.call->has_no_effect);
-}
-
-TEST(NonFiniteCheckTest, GradientsMakeAStepWithoutEffectUnlessTheyAreNotedOnly) {
-  for (const NonFinite what : {error, skip, warn}) {
-    Checked c({.loss = off, .gradients = what});
-    c.spoil(0, 0);
-    c.inspect();
-    EXPECT_TRUE(c.call->gradients_are_non_finite);
-    EXPECT_EQ(c.call->has_no_effect, what != warn);
-  }
 }
 
 TEST(NonFiniteCheckTest, NamesTheReplicaThatMadeTheValueAndTheFirstParameter) {
@@ -135,21 +107,6 @@ TEST(NonFiniteCheckTest, EachDeviceLooksAtItsShare) {
   EXPECT_EQ(c.found(), "1: weight");
 }
 
-TEST(NonFiniteCheckTest, WhereAllDevicesGetTheSumTheMakersAreWatched) {
-  Checked c({.loss = off, .gradients = warn}, Mode::ddp);
-  c.run(c.call, Phase::backward, [&c](Call& call, Call::Part& part) {
-    c.gradients.arm(call, part);
-    c.non_finite.watch(call, part);
-    part.replica->reducer()->begin_backward();
-    const double factor = part.index() == 1 ? kNan : 1;
-    sum(c.module_of(part).bias * factor).backward();
-    finish_reduction(call, part);
-    c.non_finite.inspect_gradients(call, part);
-  });
-  EXPECT_TRUE(c.call->gradients_are_non_finite);
-  EXPECT_EQ(c.found(), "1: bias");
-}
-
 TEST(NonFiniteCheckTest, UnreducedGradientsAreEachReplicasOwn) {
   Checked c({.loss = off, .gradients = warn});
   c.gradients.syncs = GradientSync::off;
@@ -169,37 +126,6 @@ TEST(NonFiniteCheckTest, InTheBitwiseModeDeviceZeroHasAllGradients) {
   c.spoil(0, 0, 15);
   c.inspect();
   EXPECT_TRUE(c.call->gradients_are_non_finite);
-}
-
-TEST(NonFiniteCheckTest, GradientsOfAScaledLossAreScaledBackAndMayOverflow) {
-  Checked c({.loss = off, .gradients = warn});
-  c.call->loss_scale = 4;
-  c.arena(0).gradient(0).fill_(8);
-  c.inspect();
-  EXPECT_THAT(c.arena(0).gradient(0).to_doubles(), Each(2));
-  EXPECT_EQ(c.call->overflow(), optim::GradScaler::Overflow::no);
-  c.spoil(0, 0);
-  c.inspect();
-  EXPECT_EQ(c.call->overflow(), optim::GradScaler::Overflow::yes);
-  EXPECT_TRUE(c.call->has_no_effect);
-}
-
-TEST(NonFiniteCheckTest, AnErrorOfGradientsNamesTheParameterAndTheRowsOfItsMaker) {
-  Checked c({.loss = off, .gradients = error});
-  c.spoil(0, 1);
-  c.spoil(2, 1);
-  c.inspect();
-  try {
-    c.non_finite.check(*c.call, c.non_finite.find(*c.call));
-    ADD_FAILURE() << "no error";
-  } catch (const ReplicaError& e) {
-    EXPECT_EQ(e.replica, 2);
-    EXPECT_EQ(e.rows, (RowRange{2, 3}));
-    EXPECT_EQ(e.phase, Phase::backward);
-    EXPECT_THAT(e.what(),
-                HasSubstr("the gradient of 'bias' on " + testing::device_name(2) +
-                          " holds an infinity or NaN"));
-  }
 }
 
 TEST(NonFiniteCheckTest, OnlyAnErrorThrows) {
