@@ -85,6 +85,8 @@ TEST(ChangesTest, ValuesAndStates) {
   });
   pair.change("values that PyTorch does not count",
               [](NormedCnnImpl& net) { net.head->weight.data().clamp_(-0.05, 0.05); });
+  pair.change("a value that is written without PyTorch",
+              [](NormedCnnImpl& net) { net.head->bias.data_ptr<double>()[1] = 3; });
   pair.change("buffers", [](NormedCnnImpl& net) { net.norm->running_mean.fill_(0.25); });
   NormedCnn other;
   other->to(torch::kDouble);

@@ -26,49 +26,6 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kFollowRows = 9;
 
-/// Compares a step's gradients with one device's.
-void expect_equal_step(Mlp& one, DataParallel<MlpImpl>& dp, Mlp& many) {
-  const Batch batch = MlpImpl::batch(kFollowRows);
-  one->zero_grad();
-  many->zero_grad();
-  squared_error(*one, batch).backward();
-  dp.step(batch, squared_error);
-  EXPECT_LE(gradient_difference(*one, *many), 1e-12);
-}
-
-TEST(FollowTest, ValuesThatPyTorchHasWritten) {
-  torch::manual_seed(0);
-  auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(3)});
-  expect_equal_step(one, dp, many);
-  const auto change = [&](const auto& f) {
-    f(*one);
-    f(*many);
-    expect_equal_step(one, dp, many);
-  };
-  change([](MlpImpl& net) {
-    const torch::NoGradGuard off;
-    net.first->weight.mul_(0.5);
-  });
-  change([](MlpImpl& net) { net.first->weight.data().clamp_(-0.05, 0.05); });  // not counted
-  change([](MlpImpl& net) { net.second->bias.data_ptr<double>()[1] = 3; });    // not counted
-}
-
-TEST(FollowTest, LoadedStates) {
-  torch::manual_seed(0);
-  auto [one, many] = twins<Mlp>();
-  Mlp other;
-  other->to(torch::kDouble);
-  std::stringstream file;
-  torch::save(other, file);
-  DataParallel dp(many, {.devices = host_devices(2)});
-  expect_equal_step(one, dp, many);
-  torch::load(many, file);
-  file.seekg(0);
-  torch::load(one, file);
-  expect_equal_step(one, dp, many);
-}
-
 TEST(FollowTest, TensorsThatWereReplaced) {
   torch::manual_seed(0);
   auto [one, many] = twins<Mlp>();
@@ -109,22 +66,6 @@ TEST(FollowTest, TheModeOfEachPart) {
   EXPECT_FALSE(dp.replica(1).drop->is_training());
   EXPECT_TRUE(dp.replica(1).is_training());
   EXPECT_FALSE(dp.replica(0).drop->is_training());
-}
-
-TEST(FollowTest, GradModeIsTheCallers) {
-  Mlp net;
-  DataParallel dp(net, {.devices = host_devices(2)});
-  const torch::NoGradGuard off;
-  bool seen = true;
-  const Batch batch{torch::ones({4, 6}), torch::ones({4, 3})};
-  EXPECT_THAT(thrown_text<parallel::ReplicaError>([&] {
-                dp.step(batch, [&](MlpImpl& replica, const Batch& part) {
-                  if (part.x.device().index() == 1) seen = torch::GradMode::is_enabled();
-                  return squared_error(replica, part);
-                });
-              }),
-              HasSubstr("the loss has no graph"));
-  EXPECT_FALSE(seen);
 }
 
 TEST(FailureTest, ChangesNothing) {
@@ -188,22 +129,6 @@ TEST(FailureTest, OutOfMemoryNamesItsOwnersAndIsReplanned) {
   EXPECT_GT(result.rows[0], result.rows[1]);
   EXPECT_EQ(result.rows[0] + result.rows[1], 1024);
   configure_devices("cpu:8");
-}
-
-TEST(RefusedTest, WhatCannotBeWrapped) {
-  Mlp net;
-  const auto wrap = [&](std::vector<Device> devices) {
-    return thrown_text([&] { DataParallel(net, {.devices = std::move(devices)}); });
-  };
-  EXPECT_THAT(wrap({{DeviceType::cuda, 0}}), HasSubstr("cuda:0 is a GPU"));
-  EXPECT_THAT(wrap({{DeviceType::cpu, 0}, {DeviceType::cpu, 0}}), HasSubstr("cpu:0"));
-  net->first->weight.set_data(net->first->weight.detach().to(torch_device({DeviceType::cpu, 2})));
-  EXPECT_THAT(wrap(host_devices(2)),
-              AllOf(HasSubstr("'first.weight' is on tandem:2"), HasSubstr("cpu:0")));
-  net->first->weight.set_data(net->first->weight.detach().cpu());
-  const DataParallel dp(net, {.devices = host_devices(2)});
-  EXPECT_THAT(wrap(host_devices(2)),
-              HasSubstr("the module (tandem::libtorch::test::MlpImpl) is already wrapped"));
 }
 
 TEST(RefusedTest, AModuleThatCannotBeCopied) {

@@ -103,7 +103,8 @@ TEST(RefusedDevicesTest, ThoseThatAreNotThereOrThereTwice) {
   EXPECT_THAT(
       refusal(net, {.devices = {{DeviceType::cpu, 1}, {DeviceType::cpu, 0}, {DeviceType::cpu, 1}}}),
       AllOf(HasSubstr("cpu:1"), HasSubstr("twice")));
-  EXPECT_THAT(refusal(net, {.devices = {{DeviceType::cuda, 0}}}), HasSubstr("such as cpu:0"));
+  EXPECT_THAT(refusal(net, {.devices = {{DeviceType::cuda, 0}}}),
+              AllOf(HasSubstr("cuda:0 is a GPU"), HasSubstr("such as cpu:0")));
 }
 
 TEST(RefusedModulesTest, AParameterOnAnotherDevice) {
@@ -162,7 +163,8 @@ TEST(RefusedModulesTest, OneThatIsWrappedOrHasAPartThatIs) {
   of_part.reset();
   DataParallel dp(net, options);
   const Unchanged same(*net);
-  EXPECT_THAT(refusal(net, options), AllOf(HasSubstr("the module"), HasSubstr("already wrapped")));
+  EXPECT_THAT(refusal(net, options),
+              HasSubstr("the module (tandem::libtorch::test::MlpImpl) is already wrapped"));
   EXPECT_THAT(refusal(net->first, options), HasSubstr("already wrapped"));
   const std::shared_ptr<MlpImpl> replica(&dp.replica(1), [](MlpImpl*) {});
   EXPECT_THAT(refusal(replica, {.devices = {{DeviceType::cpu, 1}, {DeviceType::cpu, 2}}}),

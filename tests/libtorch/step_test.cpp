@@ -167,21 +167,6 @@ TEST(StepThreadsTest, AreThoseOfTheProgramAfterAProductOfTandem) {
   at::set_num_threads(mine);
 }
 
-TEST(StepGradientsTest, WaitUnderNoSync) {
-  torch::manual_seed(0);
-  auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(2)});
-  const Batch first = MlpImpl::batch(kStepRows), second = MlpImpl::batch(kStepRows);
-  squared_error(*one, first).backward();
-  squared_error(*one, second).backward();
-  {
-    const auto scope = dp.no_sync();
-    dp.step(first, squared_error);
-  }
-  dp.step(second, squared_error);
-  EXPECT_LE(gradient_difference(*one, *many), 1e-12);
-}
-
 TEST(StepGradientsTest, SkipFrozenAndUnusedParameters) {
   torch::manual_seed(0);
   auto [one, many] = twins<Mlp>();
