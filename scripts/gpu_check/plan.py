@@ -26,8 +26,9 @@ class Plan:
     def tree(self):
         return self.out / "tree"
 
-    def test_program(self, folder):
-        return self.tree / "tests" / folder / f"{folder}_test"
+    def test_program(self, name):
+        """Of a folder, or of a room of one: parallel_life."""
+        return self.tree / "tests" / name.split("_")[0] / f"{name}_test"
 
     @property
     def program(self):

@@ -4,6 +4,7 @@
 
 from .. import machine
 from ..googletest import Filter, Program
+from .tests import PARALLEL
 
 # Every wait asks a stream or an event whether it has ended, and "not yet" is an error to the driver's interface: with
 # its errors reported, every test would fail. Races of memory that belongs to streams are what the stand-in cannot find.
@@ -11,7 +12,7 @@ OPTIONS = {"memcheck": ("--report-api-errors", "no", "--track-stream-ordered-rac
            "racecheck": ("--report-api-errors", "no")}
 FOUND = "99"  # the exit status for what the sanitizer has found
 SHARDS = 4  # so that each step ends within its time
-MEMCHECKED = ["tensor", "ops", "optim", "comm", "parallel"]
+MEMCHECKED = ["tensor", "ops", "optim", "comm", *PARALLEL]
 # Kernels whose threads share memory: reductions, norms, losses.
 REDUCTIONS = {"ops": ("*ReduceTest*", "*Softmax*", "*Norm*", "*LossTest*", "*AttentionTest*"), "optim": ("*Clip*",),
               "comm": ("*AllReduce*", "*ReductionsTest*")}

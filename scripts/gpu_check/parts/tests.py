@@ -4,15 +4,16 @@
 
 from ..googletest import Filter, Program
 
-# The folders whose tests run on any device (tests/CMakeLists.txt).
-PROGRAMS = ["tensor", "autograd", "ops", "nn", "optim", "comm", "profile", "explain", "parallel", "train", "oracles"]
+# The folders, and rooms of folders, whose tests run on any device (tests/CMakeLists.txt).
+PARALLEL = [f"parallel_{room}" for room in ("pieces", "plan", "replicas", "ranks", "wrapper", "exactness", "life", "faults", "sharding")]
+PROGRAMS = ["tensor", "autograd", "ops", "nn", "optim", "comm", "profile", "explain", *PARALLEL, "train", "oracles"]
 QUICK_PROGRAMS = ["ops", "comm"]
 QUICK_TIMEOUT = 200
 ONE_GPU = ["cuda:0", "cuda:0x2", "cuda:0x4", "cuda:0x8"]
 QUICK_ONE_GPU = ["cuda:0", "cuda:0x4"]
-SEVERAL = ["comm", "parallel", "train"]  # what asks most of several GPUs
+SEVERAL = ["comm", *PARALLEL, "train"]  # what asks most of several GPUs
 # A group of NCCL's takes a second or more to be made, and each test makes one.
-NCCL, NCCL_SHARDS = ["comm", "parallel"], 4
+NCCL, NCCL_SHARDS = ["comm", *PARALLEL], 4
 QUICK_NCCL = ("AllReduce.*", "*CollectivesTest.AllReduce*", "*CollectivesTest.ReduceScatter*", "Async.*")
 
 

@@ -23,9 +23,9 @@ from gpu_check.plan import Plan  # noqa: E402
 TESTS = SCRIPTS.parent / "tests"
 
 
-def names(folder):
-    """The tests of a folder as its sources have them, without the parameters that stand before and behind a name."""
-    text = "\n".join(file.read_text() for file in (TESTS / folder).glob("*_test.cpp"))
+def names(program):
+    """The tests of a program's folder as its sources have them, without the parameters that stand before and behind a name."""
+    text = "\n".join(file.read_text() for file in (TESTS / program.split("_")[0]).rglob("*_test.cpp"))
     return [".".join(pair) for pair in re.findall(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", text, re.MULTILINE)]
 
 
