@@ -131,7 +131,7 @@ class TheManifests(unittest.TestCase):
         expected = of_language["C++"]
         self.assertEqual({file: sum(e.file == file for e in expected) for e in expected for file in [e.file]},
                          {"test/cpp/api/parallel.cpp": 9, "test/distributed/test_data_parallel.py": 46})
-        exist = {name for path in (ROOT / "tests" / "libtorch").glob("*_test.cpp") for name in cases.of_file(path)}
+        exist = {name for path in (ROOT / "tests" / "libtorch").rglob("*_test.cpp") for name in cases.of_file(path)}
         named = {name for e in expected for name in [*e.ours, *re.findall(r"\b\w+Test\.\w+", e.reason)]}
         self.assertEqual(sorted(named - exist), [])
         self.assertGreater(len(named), 20)
