@@ -120,6 +120,32 @@ TEST(WrittenParameters, InABackwardAreNamed) {
   net.second.remove_hook(id);
 }
 
+/// Writes to its weight once the gradient of its input is there, after all others.
+struct WritingAtTheEnd : nn::Module {
+  nn::Linear layer{12, 5, {.dtype = DType::f64}};
+  Tensor forward(const Tensor& x) {
+    if (context().replica == 1)
+      autograd::register_hook(x, [this](const Tensor& dy) {
+        layer.weight.detach().mul_(0.5);
+        return dy;
+      });
+    return layer(x.flatten(1));
+  }
+  TANDEM_MODULE(WritingAtTheEnd, layer)
+};
+
+TEST(WrittenParameters, AtTheEndOfABackwardAreNamed) {
+  WritingAtTheEnd net;
+  DataParallel dp(net, {.devices = devices(3), .mode = Mode::fully_sharded});
+  const Values before = values_of(net);
+  Tensor x = small_batch().x.detach();
+  x.requires_grad_();
+  const Tensor loss = sum(dp(x));
+  EXPECT_THAT(thrown_text<ReplicaError>([&] { loss.backward(); }),
+              HasSubstr(refusal_of("layer.weight", 1)));
+  EXPECT_EQ(values_of(net), before);
+}
+
 TEST(WrittenParameters, OfRanksAreNamedAndKeepTheirValues) {
   manual_seed(3);
   const Normalising start;

@@ -49,7 +49,7 @@ def cmake(arguments):
         tree = pathlib.Path(arguments[1])
         for target in arguments[arguments.index("--target") + 1:]:
             folder, kind = target.rsplit("_", 1)
-            path = {"test": tree / "tests" / folder / target, "bench": tree / "bench" / folder / target,
+            path = {"test": tree / "tests" / folder.split("_")[0] / target, "bench": tree / "bench" / folder / target,
                     "cli": tree / folder}[kind]
             write_program(path, path.name)
 
