@@ -134,7 +134,7 @@ void finish_reduction(const Call& call, Call::Part& part) {
   BucketReducer& reducer = *part.replica->reducer();
   in_phase(part, Phase::reduce, [&] {
     reducer.finish();
-    part.used = call.processes->used_anywhere(part, reducer.tally().used());
+    call.processes->note_used(part, reducer.tally().used());
   });
 }
 

@@ -65,10 +65,10 @@ struct Call {
     std::exception_ptr commit_error;        ///< error in a change that it made after the vote
     ReplicaHashes hashes;
     bool loss_is_non_finite = false;
-    double sum = 0, weight = 0;               ///< the loss and its weight
-    std::vector<std::uint8_t> used;           ///< by place: 1 if a process has made its gradient
-    WholeStep agreed;                         ///< of all processes
-    LeafSums leaf_sums;                       ///< sums of gradients, in the bitwise mode
+    double sum = 0, weight = 0;      ///< the loss and its weight
+    std::vector<std::uint8_t> used;  ///< by place: 1 if any of several processes has a gradient
+    WholeStep agreed;                ///< of all processes
+    LeafSums leaf_sums;              ///< sums of gradients, in the bitwise mode
     std::chrono::nanoseconds forward_time{};  ///< until its loss is known
     std::chrono::nanoseconds work_time{};     ///< forward and backward, in a rehearsal
 

@@ -39,11 +39,6 @@ Tensor OneProcess::sum(const Call& call, const Call::Part& part, const Tensor& x
   return group != nullptr ? group->all_reduce_sum(x) : x;
 }
 
-std::vector<std::uint8_t> OneProcess::used_anywhere(const Call::Part&,
-                                                    const std::vector<std::uint8_t>& used) const {
-  return used;
-}
-
 WholeStep OneProcess::agree(const Call::Part& part, const WholeStep& own) const {
   vote(part);
   return own;

@@ -29,8 +29,7 @@ class OneProcess final : public Processes {
   std::shared_ptr<RowGroup> row_group(const Call::Part& part,
                                       const ReplicaGroup& group) const override;
   Tensor sum(const Call& call, const Call::Part& part, const Tensor& x) const override;
-  std::vector<std::uint8_t> used_anywhere(const Call::Part& part,
-                                          const std::vector<std::uint8_t>& used) const override;
+  void note_used(Call::Part&, const std::vector<std::uint8_t>&) const override {}
   WholeStep agree(const Call::Part& part, const WholeStep& own) const override;
   BucketReducer::Groups groups_of(const Call::Part& part, bool are_alike) const override;
   comm::Communicator& all(const Call::Part& part) const override;

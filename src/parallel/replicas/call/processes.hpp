@@ -58,9 +58,8 @@ class Processes {
                                               const ReplicaGroup& group) const = 0;
   /// The sum of a scalar over the devices that have rows.
   virtual Tensor sum(const Call& call, const Call::Part& part, const Tensor& x) const = 0;
-  /// By place, 1 if any process has one there.
-  virtual std::vector<std::uint8_t> used_anywhere(const Call::Part& part,
-                                                  const std::vector<std::uint8_t>& used) const = 0;
+  /// Notes in the part which places have a gradient in any process, if there are others.
+  virtual void note_used(Call::Part& part, const std::vector<std::uint8_t>& used) const = 0;
   /// The vote of all devices, with their parts of the loss.
   virtual WholeStep agree(const Call::Part& part, const WholeStep& own) const = 0;
   /// Who reduces gradients with a device.

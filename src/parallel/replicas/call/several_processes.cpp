@@ -143,9 +143,8 @@ Tensor SeveralProcesses::sum(const Call&, const Call::Part& part, const Tensor& 
   return x;
 }
 
-std::vector<std::uint8_t> SeveralProcesses::used_anywhere(
-    const Call::Part& part, const std::vector<std::uint8_t>& used) const {
-  return rank(part).used_anywhere(used);
+void SeveralProcesses::note_used(Call::Part& part, const std::vector<std::uint8_t>& used) const {
+  part.used = rank(part).used_anywhere(used);
 }
 
 WholeStep SeveralProcesses::agree(const Call::Part& part, const WholeStep& own) const {

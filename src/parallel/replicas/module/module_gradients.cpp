@@ -136,13 +136,15 @@ void ModuleGradients::arm(Call& call, Call::Part& part) const {
 void ModuleGradients::adopt(const Call& call) {
   const GradientReads::AsTheyLie scope(reads_);
   const optim::Arena& arena = *parameters_.arena();
+  const std::vector<std::uint8_t>& used = call.part(0).used;  // of all processes alike
+  const auto is_used_on = [&](std::size_t p) {
+    return [&call, p](int d) { return call.part(d).replica->reducer()->tally().used()[p] != 0; };
+  };
   for (const std::size_t p : arena.layout().place_indices()) {
     const Tensor x = arena.tensor(p);
     if (!x.requires_grad() || autograd::stored_gradient(x).defined()) continue;
-    const bool made = std::ranges::any_of(call.group.members(), [&](int d) {
-      const Call::Part& part = call.part(d);
-      return (part.used.empty() ? part.replica->reducer()->tally().used() : part.used)[p] != 0;
-    });
+    const bool made =
+        used.empty() ? std::ranges::any_of(call.group.members(), is_used_on(p)) : used[p] != 0;
     if (made) x.set_grad(arena.gradient(p));
   }
 }
