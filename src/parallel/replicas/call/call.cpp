@@ -109,7 +109,6 @@ void Call::cancel(const std::string& reason) noexcept {
 }
 
 void exchange_rows(const Call& call, Call::Part& part) {
-  const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
   part.whole = part.last = call.processes->exchange(part, part.row_count(), call.batch.size());
 }
 

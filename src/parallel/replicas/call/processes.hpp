@@ -27,7 +27,7 @@ class Processes {
   virtual int here() const noexcept = 0;
   /// Gives all processes the values of process 0's module.
   ///
-  /// @param arenas  of the module; null: it has no such tensors.
+  /// @param arenas  of the module.
   /// @throws Desync  a process has another module.
   virtual void share(ReplicaSource& module,
                      const std::vector<std::shared_ptr<optim::Arena>>& arenas) const = 0;

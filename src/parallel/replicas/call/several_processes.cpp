@@ -130,6 +130,7 @@ std::string SeveralProcesses::failure_of(const Call::Part& part,
 WholeBatch SeveralProcesses::exchange(const Call::Part& part,
                                       std::int64_t own,
                                       std::int64_t) const {
+  const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
   return rank(part).exchange(own);
 }
 

@@ -106,6 +106,7 @@ void ModuleBuffers::bind_rules(const std::vector<BufferRule>& rules) {
 }
 
 void ModuleBuffers::show(const std::vector<Tensor>& tensors) const {
+  if (own_.empty()) return;
   first().source().visit_tensors([&](const std::string&, Tensor& x, nn::TensorKind) {
     auto place = master_->place_of(x);
     if (!place) place = first().buffers->place_of(x);

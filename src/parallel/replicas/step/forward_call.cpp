@@ -40,8 +40,9 @@ void ForwardCall::on_device(Call::Part& part) {
                part.whole.idle_process,
                " has no rows of this batch, and its backward would wait for a loss of none; give "
                "each process a row, or use step, which takes parts without rows");
-  const ContextScope scope(
-      [&](Context& c) { enter_rows(c, *call_, part, part.rows, call_->group); });
+  const ContextScope scope([&](Context& c) {  // which the runner has told of this process's rows
+    if (call_->processes->are_several()) enter_rows(c, *call_, part, part.rows, call_->group);
+  });
   in_phase(part, Phase::replicate, [&] {
     engine_->parameters.send(*call_, part);
     engine_->buffers.send(*call_, part);
