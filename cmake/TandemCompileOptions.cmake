@@ -46,10 +46,10 @@ endfunction()
 
 # For the library alone. Without contraction a kernel gives the same bits in the body and in the tail
 # of a vector loop, inlined or not, in every build type; GEMM and convolution have FMA in their libraries.
-function(tandem_kernel_options target)
+function(tandem_kernel_options target march)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
-  if(TANDEM_MARCH)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-march=${TANDEM_MARCH}>)
+  if(march)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-march=${march}>)
   endif()
   # GCC 12 for AVX-512 made of the constants {1, 1, 0, 0} of a struct that is passed {1, 1, 1, 1}, once this pass
   # had put them together; kernels have it nevertheless (src/kernels), and values of others to be held against.

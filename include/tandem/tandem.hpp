@@ -157,6 +157,7 @@
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/buffer_source.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/cpu_capability.hpp"
 #include "tandem/runtime/deadline.hpp"
 #include "tandem/runtime/device.hpp"
 #include "tandem/runtime/dispatch.hpp"

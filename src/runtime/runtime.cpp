@@ -17,6 +17,7 @@
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 
+#include "runtime/asked_capability.hpp"
 #include "runtime/cpu_quota.hpp"
 #include "runtime/cuda/backend.hpp"
 
@@ -96,6 +97,7 @@ Runtime::Runtime() {
                "': expected a number from 1 to ",
                kMaxThreads,
                "; unset it to use all cores");
+  check_asked_capability();
   std::iota(gpus_.begin(), gpus_.end(), 0);
   const int gpus = gpu_count();
   for (int i = 0; i < std::min(gpus > 0 ? gpus : core_count(), kMaxDevices); ++i)

@@ -8,8 +8,9 @@ from program import ProgramTest, main
 # library takes the least of this and of what the processor has.
 MACHINES = [
     {},
-    {"ONEDNN_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "Haswell"},
-    {"ONEDNN_MAX_CPU_ISA": "SSE41", "OPENBLAS_CORETYPE": "Nehalem"},
+    {"TANDEM_CPU_CAPABILITY": "avx2", "OPENBLAS_CORETYPE": "Haswell"},
+    {"TANDEM_CPU_CAPABILITY": "default", "OPENBLAS_CORETYPE": "Nehalem"},
+    {"ONEDNN_MAX_CPU_ISA": "AVX2"},
     {"TANDEM_THREADS": "1", "OMP_NUM_THREADS": "1"},
     {"TANDEM_THREADS": "7"},
 ]

@@ -128,8 +128,9 @@ class UsageTest(ProgramTest):
 
     def test_devices_as_table_and_json(self):
         lines = self.succeed("devices", "--devices", "cpu:2@64MiB").stdout.splitlines()
-        self.assertEqual([line.split()[0] for line in lines], ["device", "cpu:0", "cpu:1"])
+        self.assertEqual([line.split()[0] for line in lines[:3]], ["device", "cpu:0", "cpu:1"])
         self.assertIn("64.0 MiB", lines[1])
+        self.assertIn("kernels for", lines[3])
         report = json.loads(self.succeed("devices", "--json", "--devices", "cpu:2@64MiB").stdout)
         self.assertEqual(report["schema_version"], 1)
         self.assertGreaterEqual(report["cores"], 1)
@@ -140,6 +141,14 @@ class UsageTest(ProgramTest):
         report = json.loads(self.succeed("devices", "--json", TANDEM_DEVICES="cpu:3").stdout)
         self.assertEqual(len(report["devices"]), 3)
         self.assertIsNone(report["devices"][0]["limit_bytes"])
+
+    def test_capability_of_the_processor(self):
+        whole = json.loads(self.succeed("devices", "--json").stdout)["processor"]
+        least = json.loads(self.succeed("devices", "--json", TANDEM_CPU_CAPABILITY="default").stdout)["processor"]
+        self.assertEqual(least["capability"], "default")
+        if whole["kernels"].startswith("x86-64-v"):  # the program has some to choose from
+            self.assertEqual(least["kernels"], "x86-64-v2")
+        self.refuse("devices", says=["TANDEM_CPU_CAPABILITY 'avx3'", "avx2", "unset it"], TANDEM_CPU_CAPABILITY="avx3")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tandem/runtime/cpu_capability.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "cli/choices/device_choice.hpp"
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "kernels/variants.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -29,6 +31,11 @@ int threads_of_each(std::size_t devices) {
   return std::max(1, core_count() / static_cast<int>(devices));
 }
 
+/// What the host's kernels use of the processor.
+nlohmann::json processor() {
+  return {{"capability", name(get_cpu_capability())}, {"kernels", kernels::variant()}};
+}
+
 nlohmann::json to_json(const std::vector<Device>& devices) {
   auto rows = nlohmann::json::array();
   for (const Device d : devices) {
@@ -41,7 +48,10 @@ nlohmann::json to_json(const std::vector<Device>& devices) {
                     {"in_use_bytes", device.memory_stats().in_use},
                     {"shape_only", !device.has_data()}});
   }
-  return {{"schema_version", 1}, {"cores", core_count()}, {"devices", rows}};
+  return {{"schema_version", 1},
+          {"cores", core_count()},
+          {"processor", processor()},
+          {"devices", rows}};
 }
 
 void print_table(const std::vector<Device>& devices) {
@@ -55,6 +65,10 @@ void print_table(const std::vector<Device>& devices) {
                    format_nbytes(device.memory_stats().in_use),
                    device.has_data() ? "" : "  shape-only");
   }
+  console::print("{} cores, {}; kernels for {}\n",
+                 core_count(),
+                 name(get_cpu_capability()),
+                 kernels::variant());
 }
 
 int DevicesRequest::run() const {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/cpu_capability.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 namespace tandem::kernels::onednn {
@@ -125,16 +126,32 @@ bool multiplies() noexcept {
   return works;
 }
 
-/// oneDNN 2.6 runs a convolution in bf16 on the matrix tiles of newer processors (AMX) without
-/// having configured them, which ends the program by SIGILL. ONEDNN_MAX_CPU_ISA says another limit.
-void leave_tiles_out() {
+dnnl::cpu_isa isa_of(CpuCapability capability) noexcept {
+  switch (capability) {
+    case CpuCapability::baseline:
+      return dnnl::cpu_isa::sse41;
+    case CpuCapability::avx2:
+      return dnnl::cpu_isa::avx2;
+    case CpuCapability::avx512:
+      return dnnl::cpu_isa::avx512_core;
+    case CpuCapability::avx512_bf16:
+    case CpuCapability::amx:
+      break;
+  }
+  // oneDNN 2.6 runs a convolution in bf16 on the matrix tiles of newer processors (AMX) without
+  // having configured them, which ends the program by SIGILL.
+  return dnnl::cpu_isa::avx512_core_bf16;
+}
+
+/// ONEDNN_MAX_CPU_ISA says another limit.
+void limit_instructions() {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") == nullptr && std::getenv("DNNL_MAX_CPU_ISA") == nullptr)
-    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
+    dnnl::set_max_cpu_isa(isa_of(get_cpu_capability()));
 }
 
 std::unique_ptr<State> make_state() {
   static std::once_flag once;  // before the first primitive: later the limit stands
-  std::call_once(once, leave_tiles_out);
+  std::call_once(once, limit_instructions);
   return std::make_unique<State>();
 }
 
