@@ -12,6 +12,7 @@
 
 #include "kernels/for_each.hpp"
 #include "kernels/onednn/fast_path.hpp"
+#include "kernels/product_table.hpp"
 #include "kernels/widened_matmul.hpp"
 
 namespace tandem::kernels {
@@ -97,6 +98,15 @@ void native_matmul(
             : 1;
   if (tiles == 1) return run(0, count);
   for_each_tile(s, tiles, [&](std::int64_t t) { run(count * t / tiles, count * (t + 1) / tiles); });
+}
+
+/// In bf16 oneDNN alone multiplies without widening.
+bool wants_onednn(const View& a, const View& b, const View& c) {
+  if (c.dtype != DType::f32) return c.dtype == DType::bf16;
+  const GemmSize size{c.shape[-2], c.shape[-1], a.shape[-1]};
+  const std::int64_t count = c.numel() / (size.m * size.n);
+  return product_library(product_form(layout_of(a), layout_of(b)), product_size(count, size)) ==
+         ProductLibrary::onednn;
 }
 
 }  // namespace
@@ -191,9 +201,9 @@ template void gemm(
 void matmul(const HostStream& s, const View& a, const View& b, const View& bias, const View& c) {
   if (c.numel() == 0) return;
   if constexpr (has_onednn) {
-    const bool known = c.dtype == DType::f32 || c.dtype == DType::bf16;
     const std::int64_t work = c.numel() * a.shape[-1];
-    const bool fast = s.path == KernelPath::fastest && known && work >= kSmallGemm &&
+    const bool fast = s.path == KernelPath::fastest && work >= kSmallGemm &&
+                      wants_onednn(a, b, c) &&
                       onednn::matmul(threads_for(s, work, kProductGrain), a, b, bias, c);
     if (fast) return;
   }

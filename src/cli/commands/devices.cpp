@@ -11,6 +11,7 @@
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "kernels/product_table.hpp"
 #include "kernels/variants.hpp"
 
 namespace tandem::cli {
@@ -31,9 +32,17 @@ int threads_of_each(std::size_t devices) {
   return std::max(1, core_count() / static_cast<int>(devices));
 }
 
-/// What the host's kernels use of the processor.
+/// What the host's kernels use of the processor, and which library carries out which product.
 nlohmann::json processor() {
-  return {{"capability", name(get_cpu_capability())}, {"kernels", kernels::variant()}};
+  auto products = nlohmann::json::array();
+  for (const auto& row : kernels::product_table(get_cpu_capability())) {
+    products.push_back({{"form", name(row.form)},
+                        {"size", name(row.size)},
+                        {"library", name(kernels::product_library(row.form, row.size))}});
+  }
+  return {{"capability", name(get_cpu_capability())},
+          {"kernels", kernels::variant()},
+          {"products", products}};
 }
 
 nlohmann::json to_json(const std::vector<Device>& devices) {
