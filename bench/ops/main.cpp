@@ -13,6 +13,7 @@
 
 #include "tandem/runtime/runtime.hpp"
 
+#include "product_bench.hpp"
 #include "roofline.hpp"
 
 namespace {
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ops_bench: %s\n", e.what());
     return 2;
   }
+  tandem::bench::register_products(tandem::get_default_device());
   benchmark::AddCustomContext("device", tandem::to_string(tandem::get_default_device()));
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
