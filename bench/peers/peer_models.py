@@ -207,8 +207,9 @@ def add_arguments(parser):
                         help="adamw-fused is PyTorch's one-kernel variant")
 
 
-def parse(parser):
-    args = parser.parse_args()
+def parse(parser, words=None):
+    """The arguments, of the program's command line unless `words` are given."""
+    args = parser.parse_args(words)
     if args.batch is None:
         args.batch = DEFAULT_BATCH[args.model]
     if min(args.batch, args.steps) < 1 or args.warmup < 0:

@@ -24,7 +24,7 @@ def time_layout(layout, args):
     return peer.summary(peer.time_steps(runs, optimizer, x, y, args.warmup, args.steps, args.dtype))
 
 
-def main():
+def parse(words=None):
     parser = argparse.ArgumentParser(description=__doc__)
     peer.add_arguments(parser)
     parser.add_argument("--threads", type=int, default=2)
@@ -32,7 +32,11 @@ def main():
     parser.add_argument("--dtype", choices=list(peer.DTYPES), default="f32", help="type of products, set by autocast")
     parser.add_argument("--compile", action="store_true", help="use torch.compile, which compiles during the warm-up")
     parser.add_argument("--tf32", action="store_true", help="let a GPU's products round to TF32")
-    args = peer.parse(parser)
+    return peer.parse(parser, words)
+
+
+def measure(args):
+    """What the program prints."""
     torch.set_num_threads(args.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
 
@@ -41,8 +45,8 @@ def main():
     if args.device == "cuda":
         result |= {"gpu": torch.cuda.get_device_name(), "tf32": args.tf32,
                    "peak_mib": round(torch.cuda.max_memory_allocated() / 2**20, 1)}
-    print(json.dumps(result))
+    return result
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(measure(parse())))
