@@ -66,11 +66,12 @@ def package_files(package):
     return [target for p in paths if p.is_symlink() or p.is_file() for target in with_link_targets(p)]
 
 
-def needed_libraries(library):
-    """The libraries that ldd finds for a shared library, without the system's own, and the library by the name that programs load."""
+def needed_libraries(library, left_out=OF_THE_SYSTEM):
+    """The libraries that ldd finds for a program or a shared library, without those that are on the other machine, and
+    the library by the name that programs load."""
     found = re.findall(r"^\s*(\S+) => (/\S+)", output_of("ldd", str(library)).decode(), re.MULTILINE)
     own = re.findall(r"SONAME.*\[(\S+)\]", output_of("readelf", "-d", str(library)).decode())
-    return ([pathlib.Path(path) for name, path in found if not OF_THE_SYSTEM.match(name)] +
+    return ([pathlib.Path(path) for name, path in found if not left_out.match(name)] +
             [library.parent / name for name in own if (library.parent / name).exists()])
 
 
@@ -108,6 +109,14 @@ def add_text(bundle, name, text):
     bundle.addfile(member, io.BytesIO(text))
 
 
+def check_size(path, most):
+    """The path, if the file has at most so many bytes."""
+    nbytes = path.stat().st_size
+    if nbytes > most:
+        raise BundleError(f"{path} has {nbytes / 2**20:.1f} MiB, but at most {most / 2**20:.0f} are allowed")
+    return path
+
+
 def make(root, folder):
     """Writes the bundle of `root`'s HEAD into `folder` and returns its path."""
     if not GOOGLETEST.is_dir():
@@ -121,7 +130,4 @@ def make(root, folder):
         bundle.add(GOOGLETEST, f"{NAME}/googletest")
         for file in prefix_files():
             add_file(bundle, file)
-    nbytes = path.stat().st_size
-    if nbytes > MAX_NBYTES:
-        raise BundleError(f"{path} has {nbytes / 2**20:.1f} MiB, but at most {MAX_NBYTES / 2**20:.0f} are allowed")
-    return path
+    return check_size(path, MAX_NBYTES)

@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpu-check bundle, scripts/gpu-check run."""
+"""scripts/gpu-check pack, brief, bundle and run."""
 
 import argparse
 import pathlib
 import signal
 import sys
+import time
 
-from . import bundle
+from . import bundle, pack
+from .brief import check as brief
 from .check import Check
 from .parts import PARTS
 
@@ -16,14 +18,48 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ABOUT = """\
 Builds, proves and measures the CUDA backend on a machine with a GPU.
 
+In ten minutes, built here:
+
+  here      scripts/gpu-check pack DIR      builds DIR/tandem-gpu-pack.tar.xz, at most 45 MiB
+  there     tar -xf tandem-gpu-pack.tar.xz
+            tandem-gpu-pack/scripts/gpu-check brief --out OUT
+
+That machine needs a GPU with its driver, Python 3.9, and CUDA's libraries, which PyTorch has brought if it is there.
+
+In 25 minutes or more, built there:
+
   here      scripts/gpu-check bundle DIR    writes DIR/tandem-gpu-check.tar.xz, at most 60 MiB
   there     tar -xf tandem-gpu-check.tar.xz
             tandem-gpu-check/source/scripts/gpu-check run --quick
 
 That machine needs a GPU with its driver, nvcc 12.8, cmake 3.25, g++ 12 and Python 3.9, or later ones of them, and
-ninja or make. It needs no network and no packages. The comparisons need PyTorch, and the part sanitizer needs
-compute-sanitizer. On a machine with tandem's packages (scripts/setup), `run` works from a checkout without a bundle.
-docs/gpu-check.md says more."""
+ninja or make. On a machine with tandem's packages (scripts/setup), `run` works from a checkout without a bundle.
+
+Neither needs a network. The comparisons need PyTorch, and the sanitizer needs compute-sanitizer. docs/gpu-check.md
+says more."""
+
+PACK = f"""\
+Builds the library, the program, some tests and the benchmarks for one kind of GPU, and writes them into
+DIR/{pack.FILE}, with CUDA's own libraries left out. The build stays in build/gpu-pack. No GPU is needed."""
+
+BRIEF = """\
+Runs the stages of a pack in this order, each within its time, and ends by itself:
+
+  roofs      25 s   whether a library is missing, what the GPU is, a copy, a product
+  tests      60 s   ops, comm and some of parallel on cuda:0x4, in shards at once
+  gpt2       45 s   a training step against PyTorch, in turn; where its time goes
+  products   45 s   the products of gpt2 by shape: forward, and both gradients
+  models     60 s   mlp, cnn, gpt and resnet50 against PyTorch
+  logical    60 s   mlp on cuda:0x4: with 8 and 32 connections, and a trace
+  sanitizer  60 s   racecheck and memcheck of new kernels
+  ncu        45 s   three kernels
+  compile   120 s   gpt2 against torch.compile
+
+After each stage the results are in results.json and report.md in the folder of --out, and the table is printed. A
+stage that needs more than its time is killed, and the next one begins.
+
+exit status: 0 all done and passed; 1 something failed, is missing on this machine, or nothing ran on a GPU;
+2 wrong call; 3 repeat the same command to continue"""
 
 RUN = """\
 Runs the parts that are not done yet, in this order:
@@ -46,7 +82,23 @@ and report.md in the folder of --out, written after every step, beside the state
 exit status: 0 all done and passed; 1 something failed, is missing on this machine, or nothing ran on a GPU;
 2 wrong call; 3 repeat the same command to continue"""
 
-BUDGET, QUICK_BUDGET = 540, 1500
+BUDGET, QUICK_BUDGET, BRIEF_SECONDS = 540, 1500, 530
+
+
+def add_pack(commands):
+    make = commands.add_parser("pack", help="build the pack for a machine with a GPU", description=PACK,
+                               formatter_class=argparse.RawDescriptionHelpFormatter)
+    make.add_argument("folder", metavar="DIR", type=pathlib.Path)
+    make.add_argument("--arch", default="90", help="CUDA architecture (default: %(default)s)")
+    make.add_argument("--stand-in", action="store_true", help="build over the tests' stand-in for a GPU, to try brief")
+
+
+def add_brief(commands):
+    brief_ = commands.add_parser("brief", help="run a pack on this machine, in ten minutes", description=BRIEF,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    brief_.add_argument("--pack", metavar="DIR", type=pathlib.Path, default=ROOT, help="the unpacked pack (default: this one)")
+    brief_.add_argument("--out", type=pathlib.Path, required=True, help="folder of the results")
+    brief_.add_argument("--seconds", type=float, default=BRIEF_SECONDS, help="when it ends (default: %(default)s)")
 
 
 def parse(arguments):
@@ -56,6 +108,8 @@ def parse(arguments):
     make = commands.add_parser("bundle", help="write the bundle for another machine", description="Writes "
                                f"DIR/{bundle.FILE}: sources of HEAD, GoogleTest, headers and shared libraries.")
     make.add_argument("folder", metavar="DIR", type=pathlib.Path)
+    add_pack(commands)
+    add_brief(commands)
     run = commands.add_parser("run", help="run the parts on this machine", description=RUN,
                               formatter_class=argparse.RawDescriptionHelpFormatter)
     run.add_argument("--part", choices=PARTS, action="append", help="run only this part; may be repeated")
@@ -77,6 +131,8 @@ def parse(arguments):
             args.budget = QUICK_BUDGET if args.quick else BUDGET
         if args.budget <= 0 or args.rounds < 1:
             parser.error("--budget must be above 0, and --rounds at least 1")
+    if args.command == "brief" and args.seconds <= 0:
+        parser.error("--seconds must be above 0")
     return args
 
 
@@ -98,14 +154,24 @@ def run(args):
         return 3
 
 
-def main(arguments=None):
-    args = parse(arguments)
-    if args.command == "run":
-        return run(args)
+def write(args):
+    """Writes the bundle or the pack, and returns the exit status."""
     try:
-        path = bundle.make(ROOT, args.folder)
+        path = (bundle.make(ROOT, args.folder) if args.command == "bundle" else
+                pack.make(ROOT, args.folder, args.arch, args.stand_in))
     except bundle.BundleError as e:
         print(f"gpu-check: {e}", file=sys.stderr)
         return 1
     say(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
     return 0
+
+
+def main(arguments=None):
+    started = time.monotonic()
+    args = parse(arguments)
+    if args.command == "run":
+        return run(args)
+    if args.command == "brief":
+        signal.signal(signal.SIGTERM, end_steps)
+        return brief.run(args, say, started)
+    return write(args)

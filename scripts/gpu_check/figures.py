@@ -21,3 +21,20 @@ def read_benchmarks(file):
     def read(_):
         return {b["name"]: {k: b[k] for k in keys if k in b} for b in json.loads(file.read_text())["benchmarks"]}
     return read
+
+
+def read_models(log):
+    """What bench/peers/in_turn.py has said so far: its last line of each model counts."""
+    found = {"models": {}, "failed": []}
+    for line in log.splitlines():
+        try:
+            item = json.loads(line) if line.startswith("{") else {}
+        except ValueError:  # the program was ended in the middle of it
+            continue
+        if "pytorch" in item:
+            found |= {"PyTorch": item["pytorch"], "why": item.get("error", "")}
+        elif "error" in item:
+            found["failed"].append(f"{item['model']}: {item['error']}")
+        elif "model" in item:
+            found["models"][item["model"]] = item
+    return found

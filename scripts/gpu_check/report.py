@@ -155,11 +155,15 @@ def by_part(steps):
     return {part: found for part in PARTS if (found := [(name, s) for name, s in steps.items() if s["part"] == part])}
 
 
-def write(state, **what):
+def save(folder, result, text):
     """Writes both files, each at once, and returns the path of the Markdown file."""
+    for name, content in (("results.json", json.dumps(result, indent=1) + "\n"), ("report.md", text)):
+        fresh = folder / (name + ".new")
+        fresh.write_text(content)
+        os.replace(fresh, folder / name)
+    return folder / "report.md"
+
+
+def write(state, **what):
     result = {"schema_version": 2, **what, "steps": state.steps}
-    for name, text in (("results.json", json.dumps(result, indent=1) + "\n"), ("report.md", markdown(result))):
-        fresh = state.folder / (name + ".new")
-        fresh.write_text(text)
-        os.replace(fresh, state.folder / name)
-    return state.folder / "report.md"
+    return save(state.folder, result, markdown(result))

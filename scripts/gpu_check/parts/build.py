@@ -66,12 +66,14 @@ def compile_targets(plan, name, folders):
                 timeout=3600, essential=True, resumes=True)
 
 
-def steps(plan):
-    source = plan.root.parent
-    environment = {"CXX": plan.compiler, "CUDAHOSTCXX": plan.compiler}
+def compilers(plan):
+    """The environment in which CMake takes the plan's compiler, and the toolkit's."""
     toolkit = machine.toolkit()
-    if toolkit:
-        environment["CUDACXX"] = f"{toolkit}/bin/nvcc"
+    return {"CXX": plan.compiler, "CUDAHOSTCXX": plan.compiler, **({"CUDACXX": f"{toolkit}/bin/nvcc"} if toolkit else {})}
+
+
+def steps(plan):
+    source, environment = plan.root.parent, compilers(plan)
     todo, arguments = [], []
     if (source / "bundle.json").exists():
         todo.append(googletest(plan, environment))

@@ -50,10 +50,14 @@ class FakeMachine(unittest.TestCase):
         for name in names:
             (self.bin / name).unlink()
 
+    def command(self, *arguments):
+        """gpu-check with the arguments of a test."""
+        return [self.scripts / "gpu-check", "run", "--out", self.out, *arguments]
+
     def start(self, *arguments):
         (self.folder / "settings.json").write_text(json.dumps(self.settings))
-        return subprocess.Popen([sys.executable, "-B", self.scripts / "gpu-check", "run", "--out", self.out, *arguments],
-                                env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return subprocess.Popen([sys.executable, "-B", *self.command(*arguments)], env=self.environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
 
     def run_check(self, *arguments, wanted=0):
         """What gpu-check says; it must end with the status `wanted`."""

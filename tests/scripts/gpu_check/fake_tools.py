@@ -9,6 +9,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import shutil
 import sys
 import time
 
@@ -21,7 +22,15 @@ RECORDED = ("CUDA_", "TANDEM_", "NCCL_", "GTEST_", "CXX")
 def note_call(name, arguments):
     environment = {k: v for k, v in os.environ.items() if k.startswith(RECORDED)}
     with (MACHINE / "calls.jsonl").open("a") as file:
-        file.write(json.dumps({"program": name, "arguments": arguments, "environment": environment}) + "\n")
+        file.write(json.dumps({"program": name, "arguments": arguments, "environment": environment,
+                               "written": written_stages()}) + "\n")
+
+
+def written_stages():
+    """The stages of `gpu-check brief` that its results have by now."""
+    file = MACHINE / "out" / "results.json"
+    stages = json.loads(file.read_text()).get("stages", []) if file.exists() else []
+    return [stage["name"] for stage in stages if stage["outcome"] != "not yet"]
 
 
 def write_program(path, name):
@@ -54,6 +63,11 @@ def cmake(arguments):
             write_program(path, path.name)
 
 
+def hang():
+    (MACHINE / "hangs").write_text(str(os.getpid()))
+    time.sleep(100)
+
+
 def chosen_tests(arguments):
     text = next((a.split("=", 1)[1] for a in arguments if a.startswith("--gtest_filter=")), "")
     only, _, without = text.partition("-")
@@ -69,8 +83,7 @@ def test_program(name, arguments):
         if what == "crashes":
             os.abort()
         if what == "hangs":
-            (MACHINE / "hangs").write_text(str(os.getpid()))
-            time.sleep(100)
+            hang()
         failed = what == "fails" or what == "fails with others" and len(chosen) > 1
         skipped = what == "skips"
         print("needs 2 devices" if skipped else "")
@@ -88,8 +101,9 @@ def tandem(arguments):
     if command == "devices" and SETTINGS.get("no device"):
         sys.exit("tandem: cuda:0: this machine has 0 GPUs")
     row = {"bytes": 1, "ranks": 4, "time_us": {"p50": 1.0}, "algbw_GBps": 10.0}
+    phases = {"name": "cuda:0", "ms_by_phase": {"forward": 1.5}, "collectives_ms": 2.5, "waiting_ms": 3.5}
     figures = json.dumps({"devices": {"devices": []}, "collectives": {"rows": [row]}, "compare": {"equal": True},
-                          "train": {"epochs": [{"epoch": 8, "test_accuracy": 0.9}]}}[command])
+                          "explain": {"devices": [phases]}, "train": {"epochs": [{"epoch": 8, "test_accuracy": 0.9}]}}[command])
     target = arguments[arguments.index("--json") + 1]
     if target == "-":
         print(figures)
@@ -103,6 +117,8 @@ def ops_bench(arguments):
         time.sleep(0.02)
     file = next(a.split("=", 1)[1] for a in arguments if a.startswith("--benchmark_out="))
     bench = {"name": "BM_Add/n:1", "real_time": 1.0, "time_unit": "us", "bytes_per_second": 1e12}
+    if "8192" in next(a for a in arguments if "filter" in a):
+        bench = {"name": "BM_Product/form:nn/m:8192/threads:1", "real_time": 1.0, "time_unit": "us", "FLOP/s": 8e14}
     pathlib.Path(file).write_text(json.dumps({"benchmarks": [bench]}))
 
 
@@ -116,6 +132,19 @@ def nvidia_smi(arguments):
         time.sleep(100)
     else:
         print(", ".join(f"<{word}>" for word in arguments[0].split("=")[1].split(",")))
+
+
+def ldd(arguments):
+    print("\tlibc.so.6 => /lib/libc.so.6 (0x00)")
+    for library, path in SETTINGS.get("ldd finds", {}).items():
+        print(f"\t{library} => {path} (0x00)")
+    for library in SETTINGS.get("ldd does not find", []):
+        print(f"\t{library} => not found")
+
+
+def ncu(arguments):
+    print("==ERROR== ERR_NVGPUCTRPERM" if SETTINGS.get("no counters") else "    Memory Throughput           %        81.53")
+    sys.exit(9)
 
 
 def sanitizer(arguments):
@@ -132,6 +161,9 @@ def sanitizer(arguments):
 def main(name, *arguments):
     SETTINGS.update(json.loads((MACHINE / "settings.json").read_text()))
     note_call(name, arguments)
+    program, word = SETTINGS.get("hangs", ("", ""))
+    if name == program and word in " ".join(arguments):
+        hang()
     if name.endswith("_test"):
         test_program(name, arguments)
     elif name == "nvcc":
@@ -143,7 +175,8 @@ def main(name, *arguments):
         print(json.dumps({"step_ms": {"p50": 1.0, "p90": 2.0}}))
     else:
         {"cmake": cmake, "tandem": tandem, "ops_bench": ops_bench, "nvidia-smi": nvidia_smi,
-         "compute-sanitizer": sanitizer}[name](list(arguments))
+         "compute-sanitizer": sanitizer, "ldd": ldd, "ncu": ncu,
+         "readelf": lambda arguments: None, "strip": lambda arguments: shutil.copy(arguments[2], arguments[1])}[name](list(arguments))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ SCRIPTS = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(SCRIPTS))
 
 from gpu_check import command_line  # noqa: E402
+from gpu_check.brief import stages  # noqa: E402
 from gpu_check.parts import PARTS, sanitizer, steps_of, tests  # noqa: E402
 from gpu_check.plan import Plan  # noqa: E402
 
@@ -58,7 +59,8 @@ class Steps(unittest.TestCase):
 
 class Patterns(unittest.TestCase):
     def test_each_has_a_test(self):
-        for chosen in (sanitizer.REDUCTIONS, sanitizer.QUICK, sanitizer.QUICK_REDUCTIONS, {"comm": tests.QUICK_NCCL}):
+        for chosen in (sanitizer.REDUCTIONS, sanitizer.QUICK, sanitizer.QUICK_REDUCTIONS, {"comm": tests.QUICK_NCCL},
+                       {"ops": stages.NEW_KERNELS, "comm": stages.NOT_PACKED}):
             for folder, patterns in chosen.items():
                 for pattern in patterns:
                     self.assertTrue(fnmatch.filter(names(folder), pattern), f"{folder}: {pattern}")
