@@ -38,7 +38,7 @@ if(WAY STREQUAL "add_subdirectory" AND GENERATOR STREQUAL "Ninja")
     set(torch_objects CMakeFiles/torch_consumer.dir/torch.cpp.o tandem/src/libtorch/CMakeFiles/tandem_libtorch.dir/exchange/exchange.cpp.o)
   endif()
   run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --parallel --target CMakeFiles/consumer.dir/main.cpp.o
-      ${objects}/core/error.cpp.o ${objects}/kernels/copy.cpp.o ${objects}/kernels/onednn/session.cpp.o ${objects}/io/npy.cpp.o
+      ${objects}/core/error.cpp.o tandem/src/kernels/CMakeFiles/tandem_kernels.dir/copy.cpp.o ${objects}/kernels/onednn/session.cpp.o ${objects}/io/npy.cpp.o
       ${torch_objects})
   return()
 endif()
