@@ -7,6 +7,7 @@
 
 #include "kernels/attention_head.hpp"
 #include "kernels/lane_sum.hpp"
+#include "kernels/pack_columns.hpp"
 #include "kernels/widened_attention.hpp"
 #include "kernels/workspace.hpp"
 
@@ -25,25 +26,28 @@ struct Online {
     total.fill(T(0));
   }
 
-  /// s = exp(s - the largest so far), zero from `width` on.
+  /// s = exp(s - the largest so far), zero from `width` on; as far as whole lanes of a sum have the
+  /// `cols` columns.
   /// @return  what earlier outputs of the row are multiplied with.
   T add(std::size_t i, std::int64_t width, std::int64_t cols, T* s) {
-    const T largest = std::max(most[i], lane_max(width, s));
+    const std::int64_t end = whole_lanes(cols);
+    std::fill(s + width, s + end, -std::numeric_limits<T>::infinity());
+    const T largest = std::max(most[i], lane_max(end, s));
     const T base = largest == -std::numeric_limits<T>::infinity() ? T(0) : largest;
     const T share = bounded_exp(most[i] - base);
 #pragma GCC ivdep
-    for (std::int64_t j = 0; j < width; ++j)
+    for (std::int64_t j = 0; j < end; ++j)
       s[j] = bounded_exp(s[j] - base);
-    std::fill(s + width, s + cols, T(0));
-    total[i] = total[i] * share + lane_sum<T>(width, [s](std::int64_t j) { return s[j]; });
+    total[i] = total[i] * share + lane_sum<T>(end, [s](std::int64_t j) { return s[j]; });
     most[i] = largest;
     return share;
   }
 };
 
-/// Elements of a thread's blocks.
-std::int64_t block_elements(const Attention& a) {
-  return kQueryBlock * std::min(kKeyBlock, std::max<std::int64_t>(1, a.k.shape[2]));
+/// Columns of a thread's blocks: a block of keys, with room for zeros behind the last that is seen.
+std::int64_t block_width(const Attention& a) {
+  const std::int64_t keys = std::min(kKeyBlock, std::max<std::int64_t>(1, a.k.shape[2]));
+  return whole_lanes(keys + kQueryTile);
 }
 
 std::int64_t tiles_for(const HostStream& s, const Attention& a, std::int64_t items) {
@@ -51,12 +55,13 @@ std::int64_t tiles_for(const HostStream& s, const Attention& a, std::int64_t ite
   return std::clamp<std::int64_t>(tile_count(s, work, 64 * kGrain), 1, items);
 }
 
-/// Calls f(item, workspace) for items in [0, n), on the threads of `s`.
+/// Calls f(item, workspace) for items in [0, n), on the threads of `s`, each with a workspace of
+/// `each` elements.
 template <class T, class F>
 void for_items(
-    const HostStream& s, const Attention& a, std::int64_t n, std::int64_t blocks, const F& f) {
+    const HostStream& s, const Attention& a, std::int64_t n, std::int64_t each, const F& f) {
   if (n == 0) return;
-  const std::int64_t tiles = tiles_for(s, a, n), each = blocks * block_elements(a);
+  const std::int64_t tiles = tiles_for(s, a, n);
   const Workspace<T> workspace(s.device, tiles * each);
   if (!s.computes) return;
   const auto run = [&](std::int64_t t) {
@@ -67,48 +72,71 @@ void for_items(
   for_each_tile(s, tiles, run);
 }
 
+/// One block of queries. Its workspace has a block of keys, transposed, and a tile of scores.
 template <class T>
-void forward_block(const Head<T>& h,
-                   const AttentionDrop& drop,
-                   std::int64_t begin,
-                   const HeadRows<T>& out,
-                   T* lse,
-                   T* s) {
-  const std::int64_t rows = std::min(kQueryBlock, h.queries - begin);
-  const std::int64_t keys = h.seen(begin + rows);
-  Online<T> online;
-  for (std::int64_t key = 0; key < keys; key += kKeyBlock) {
-    const Block b{begin, rows, key, std::min(kKeyBlock, keys - key)};
-    h.product(b, s);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      T* const row = s + i * b.cols;
+struct Forward {
+  const Head<T>& h;
+  const AttentionDrop& drop;
+  HeadRows<T> out;
+  T* lse;
+  std::int64_t width;  ///< of the workspace's rows
+  T *keys, *scores;
+
+  static std::int64_t workspace(const Attention& a) {
+    return (a.q.shape[3] + kQueryTile) * block_width(a);
+  }
+
+  void tile(const Block& b, std::int64_t first, Online<T>& online) const {
+    unpacked_gemm<T>({b.rows, whole_vectors<T>(b.cols), h.dim},
+                     h.q.left(b.begin),
+                     {keys, width},
+                     {},
+                     {scores, width});
+    for (std::int64_t i = 0; i < b.rows; ++i) {
+      T* const row = scores + i * width;
       h.finish_row(b, i, row);
-      const T share = online.add(static_cast<std::size_t>(i), h.width(b, i), b.cols, row);
+      const T share = online.add(static_cast<std::size_t>(first + i), h.width(b, i), b.cols, row);
       if (h.a.dropout > 0) h.drop_row(drop, b, i, row, row);
-      T* const to = out.row(begin + i);
-      for (std::int64_t d = 0; key > 0 && d < h.value_dim; ++d)
+      T* const to = out.row(b.begin + i);
+      for (std::int64_t d = 0; b.key > 0 && d < h.value_dim; ++d)
         to[d] *= share;
     }
-    gemm_serial<T>({rows, h.value_dim, b.cols},
-                   {s, {MatrixOrder::row_major, b.cols}},
-                   h.v.from(key),
-                   key > 0 ? T(1) : T(0),
-                   out.row(begin),
-                   out.step);
+    const Rows<T> to = out.from(b.begin);
+    unpacked_gemm<T>({b.rows, h.value_dim, b.cols},
+                     StridedOperand<T>{scores, width, 1},
+                     h.v.from(b.key),
+                     b.key > 0 ? Rows<const T>{to.data, to.ld} : Rows<const T>{},
+                     to);
   }
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const auto at = static_cast<std::size_t>(i);
+
+  void run(std::int64_t begin) const {
+    const std::int64_t end = std::min(begin + kQueryBlock, h.queries), seen = h.seen(end);
+    Online<T> online;
+    for (std::int64_t key = 0; key < seen; key += kKeyBlock) {
+      const std::int64_t cols = std::min(kKeyBlock, seen - key);
+      pack_columns<T>(h.k.from(key), cols, h.dim, {keys, width}, whole_vectors<T>(cols));
+      for (std::int64_t i = begin; i < end; i += kQueryTile) {
+        const Block b = h.tile(i, end, key, cols);
+        if (b.cols > 0) tile(b, i - begin, online);
+      }
+    }
+    for (std::int64_t i = begin; i < end; ++i)
+      finish(i, online, static_cast<std::size_t>(i - begin));
+  }
+
+  void finish(std::int64_t i, const Online<T>& online, std::size_t at) const {
     const bool any = online.total[at] > 0 || online.total[at] != online.total[at];
     const T factor = any ? T(1) / online.total[at] : T(0);
-    T* const to = out.row(begin + i);
+    T* const to = out.row(i);
     for (std::int64_t d = 0; d < h.value_dim; ++d)
       to[d] = any ? to[d] * factor : T(0);
-    lse[begin + i] =
+    lse[i] =
         any ? online.most[at] + std::log(online.total[at]) : std::numeric_limits<T>::infinity();
   }
-}
+};
 
-/// The gradients of one head; its blocks of scores are made again.
+/// The gradients of one head; its blocks of scores are made again. Its workspace has a block of
+/// keys and one of values, both transposed, and blocks of queries by keys.
 template <class T>
 struct Backward {
   const Head<T>& h;
@@ -116,72 +144,116 @@ struct Backward {
   HeadRows<const T> out, dout;
   const T* lse;
   HeadRows<T> dq, dk, dv;
-  T *p, *dropped, *ds;  // blocks
+  std::int64_t width;  ///< of the workspace's rows
+  T *keys, *values;
+  T *p, *ds, *dropped;  ///< blocks; `dropped` is `p` where nothing is dropped
 
-  void probabilities(const Block& b) const {
-    h.product(b, p);
+  static std::int64_t blocks(const Attention& a) { return a.dropout > 0 ? 3 : 2; }
+  static std::int64_t workspace(const Attention& a) {
+    return (a.q.shape[3] + a.v.shape[3] + blocks(a) * kQueryBlock) * block_width(a);
+  }
+
+  /// Behind the last key that a tile sees stand zeros, for the keys that are taken together.
+  std::int64_t filled(const Block& b) const {
+    const std::int64_t tiles = (b.cols + kQueryTile - 1) / kQueryTile * kQueryTile;
+    return std::min(width, std::max(whole_vectors<T>(b.cols), tiles));
+  }
+
+  void probabilities(const Block& b, T* prob, T* left) const {
+    unpacked_gemm<T>({b.rows, whole_vectors<T>(b.cols), h.dim},
+                     h.q.left(b.begin),
+                     {keys, width},
+                     {},
+                     {prob, width});
     for (std::int64_t i = 0; i < b.rows; ++i) {
-      T* const row = p + i * b.cols;
+      T* const row = prob + i * width;
       h.finish_row(b, i, row);
-      const std::int64_t width = h.width(b, i);
+      const std::int64_t seen = h.width(b, i);
       const T base = lse[b.begin + i];
+      const std::int64_t end = whole_vectors<T>(seen);
 #pragma GCC ivdep
-      for (std::int64_t j = 0; j < width; ++j)
+      for (std::int64_t j = 0; j < end; ++j)
         row[j] = bounded_exp(row[j] - base);
-      std::fill(row + width, row + b.cols, T(0));
-      if (h.a.dropout > 0) h.drop_row(drop, b, i, row, dropped + i * b.cols);
+      std::fill(row + seen, row + filled(b), T(0));
+      if (h.a.dropout == 0) continue;
+      T* const to = left + i * width;
+      h.drop_row(drop, b, i, row, to);
+      std::fill(to + b.cols, to + filled(b), T(0));
     }
   }
 
   /// ds = p * (dp * keep - delta) * scale, in place of dp.
-  void score_grad(const Block& b, const T* delta) const {
+  void score_grad(const Block& b, const T* delta, const T* prob, const T* left, T* to) const {
     const T scale = static_cast<T>(h.a.scale), keep = static_cast<T>(drop.scale);
-    for (std::int64_t i = 0; i < b.rows; ++i) {
-      const T *const prob = p + i * b.cols, *const left = dropped + i * b.cols;
-      T* const to = ds + i * b.cols;
+    for (std::int64_t i = 0; i < b.rows; ++i, prob += width, left += width, to += width) {
       const T mean = delta[i];
+      const std::int64_t end = whole_vectors<T>(b.cols);
       if (h.a.dropout > 0) {
         for (std::int64_t j = 0; j < b.cols; ++j)
           to[j] = prob[j] * ((left[j] != T(0) ? to[j] * keep : T(0)) - mean) * scale;
-        continue;
-      }
+      } else {
 #pragma GCC ivdep
-      for (std::int64_t j = 0; j < b.cols; ++j)
-        to[j] = prob[j] * (to[j] - mean) * scale;
+        for (std::int64_t j = 0; j < end; ++j)
+          to[j] = prob[j] * (to[j] - mean) * scale;
+      }
+      std::fill(to + b.cols, to + filled(b), T(0));
     }
   }
 
-  void block(const Block& b, const T* delta) const {
-    probabilities(b);
-    const auto operand = [&](const T* x) {
-      return Operand<T>{x, {MatrixOrder::row_major, b.cols}};
-    };
-    const T* const weights = h.a.dropout > 0 ? dropped : p;
-    gemm_serial<T>({b.cols, h.value_dim, b.rows},
-                   transposed(operand(weights)),
-                   dout.from(b.begin),
-                   T(1),
-                   dv.row(b.key),
-                   dv.step);
-    gemm_serial<T>({b.rows, b.cols, h.value_dim},
-                   dout.from(b.begin),
-                   transposed(h.v.from(b.key)),
-                   T(0),
-                   ds,
-                   b.cols);
-    score_grad(b, delta);
-    gemm_serial<T>({b.rows, h.dim, b.cols},
-                   operand(ds),
-                   h.k.from(b.key),
-                   b.key > 0 ? T(1) : T(0),
-                   dq.row(b.begin),
-                   dq.step);
-    gemm_serial<T>({b.cols, h.dim, b.rows},
-                   transposed(operand(ds)),
-                   h.q.from(b.begin),
-                   T(1),
-                   dk.row(b.key),
-                   dk.step);
+  /// sums += factor
+  template <class A>
+  static void add(GemmSize size, const A& a, Rows<const T> b, Rows<T> sums) {
+    unpacked_gemm<T>(size, a, b, Rows<const T>{sums.data, sums.ld}, sums);
+  }
+
+  /// Scores of a tile, from row `first` of the block on, and what follows for its queries.
+  void tile(const Block& b, std::int64_t first, const T* delta) const {
+    T *const prob = p + first * width, *const left = dropped + first * width;
+    T* const grad = ds + first * width;
+    probabilities(b, prob, left);
+    unpacked_gemm<T>({b.rows, whole_vectors<T>(b.cols), h.value_dim},
+                     dout.left(b.begin),
+                     {values, width},
+                     {},
+                     {grad, width});
+    score_grad(b, delta + first, prob, left, grad);
+    add({b.rows, h.dim, b.cols},
+        StridedOperand<T>{grad, width, 1},
+        h.k.from(b.key),
+        dq.from(b.begin));
+  }
+
+  /// What follows for the block's keys: a few at a time, with the queries that see one of them.
+  void add_to_keys(const Block& b) const {
+    for (std::int64_t j = 0; j < b.cols; j += kQueryTile) {
+      const std::int64_t n = std::min(kQueryTile, b.cols - j);
+      const std::int64_t unseen = h.a.causal ? std::max<std::int64_t>(0, b.key + j - b.begin) : 0;
+      const std::int64_t first = unseen / kQueryTile * kQueryTile, rows = b.rows - first;
+      if (rows <= 0) continue;
+      const std::int64_t at = first * width + j;
+      add({n, h.value_dim, rows},
+          StridedOperand<T>{dropped + at, 1, width},
+          dout.from(b.begin + first),
+          dv.from(b.key + j));
+      add({n, h.dim, rows},
+          StridedOperand<T>{ds + at, 1, width},
+          h.q.from(b.begin + first),
+          dk.from(b.key + j));
+    }
+  }
+
+  void block(const Block& b) const {
+    std::array<T, kQueryBlock> delta;
+    for (std::int64_t i = 0; i < b.rows; ++i) {
+      const T *const y = out.row(b.begin + i), *const dy = dout.row(b.begin + i);
+      delta[static_cast<std::size_t>(i)] =
+          lane_sum<T>(h.value_dim, [y, dy](std::int64_t d) { return y[d] * dy[d]; });
+    }
+    for (std::int64_t i = 0; i < b.rows; i += kQueryTile) {
+      const Block part = h.tile(b.begin + i, b.begin + b.rows, b.key, b.cols);
+      if (part.cols > 0) tile(part, i, delta.data());
+    }
+    add_to_keys(b);
   }
 
   void run() const {
@@ -189,17 +261,17 @@ struct Backward {
       std::fill_n(dk.row(j), h.dim, T(0));
       std::fill_n(dv.row(j), h.value_dim, T(0));
     }
-    std::array<T, kQueryBlock> delta;
-    for (std::int64_t begin = 0; begin < h.queries; begin += kQueryBlock) {
-      const std::int64_t rows = std::min(kQueryBlock, h.queries - begin);
-      for (std::int64_t i = 0; i < rows; ++i) {
-        const T *const y = out.row(begin + i), *const dy = dout.row(begin + i);
-        delta[static_cast<std::size_t>(i)] =
-            lane_sum<T>(h.value_dim, [y, dy](std::int64_t d) { return y[d] * dy[d]; });
+    for (std::int64_t i = 0; i < h.queries; ++i)
+      std::fill_n(dq.row(i), h.dim, T(0));
+    for (std::int64_t key = 0; key < h.keys; key += kKeyBlock) {
+      const std::int64_t cols = std::min(kKeyBlock, h.keys - key), end = whole_vectors<T>(cols);
+      pack_columns<T>(h.k.from(key), cols, h.dim, {keys, width}, end);
+      pack_columns<T>(h.v.from(key), cols, h.value_dim, {values, width}, end);
+      for (std::int64_t begin = 0; begin < h.queries; begin += kQueryBlock) {
+        const std::int64_t rows = std::min(kQueryBlock, h.queries - begin);
+        const std::int64_t seen = std::min(cols, h.seen(begin + rows) - key);
+        if (seen > 0) block({begin, rows, key, seen});
       }
-      const std::int64_t keys = h.seen(begin + rows);
-      for (std::int64_t key = 0; key < keys; key += kKeyBlock)
-        block({begin, rows, key, std::min(kKeyBlock, keys - key)}, delta.data());
     }
   }
 };
@@ -212,15 +284,19 @@ void attention(const HostStream& s, const Attention& a, const View& out, const V
   const std::int64_t blocks = (queries + kQueryBlock - 1) / kQueryBlock;
   const AttentionDrop drop(a.dropout, a.key, queries, a.k.shape[2]);
   with_float(a.q.dtype, [&]<class T>() {
-    for_items<T>(s, a, heads * blocks, 1, [&](std::int64_t item, T* workspace) {
-      const Head<T> h(a, item / blocks);
-      forward_block<T>(h,
-                       drop,
-                       item % blocks * kQueryBlock,
-                       rows_of<T>(out, h.batch, h.head),
-                       lse.as<T>() + item / blocks * queries,
-                       workspace);
-    });
+    const std::int64_t width = block_width(a);
+    for_items<T>(
+        s, a, heads * blocks, Forward<T>::workspace(a), [&](std::int64_t item, T* workspace) {
+          const Head<T> h(a, item / blocks);
+          const Forward<T> forward{h,
+                                   drop,
+                                   rows_of<T>(out, h.batch, h.head),
+                                   lse.as<T>() + item / blocks * queries,
+                                   width,
+                                   workspace,
+                                   workspace + h.dim * width};
+          forward.run(item % blocks * kQueryBlock);
+        });
   });
 }
 
@@ -233,10 +309,13 @@ void attention_grad(const HostStream& s,
   if (is_float16(a.q.dtype)) return widened_attention_grad(s, a, out, lse, dout, grads);
   const std::int64_t heads = a.q.shape[0] * a.q.shape[1], queries = a.q.shape[2];
   const AttentionDrop drop(a.dropout, a.key, queries, a.k.shape[2]);
-  const std::int64_t each = block_elements(a), blocks = a.dropout > 0 ? 3 : 2;
   with_float(a.q.dtype, [&]<class T>() {
-    for_items<T>(s, a, heads, blocks, [&](std::int64_t item, T* workspace) {
+    const std::int64_t width = block_width(a);
+    for_items<T>(s, a, heads, Backward<T>::workspace(a), [&](std::int64_t item, T* workspace) {
       const Head<T> h(a, item);
+      T* const values = workspace + h.dim * width;
+      T* const p = values + h.value_dim * width;
+      T* const ds = p + kQueryBlock * width;
       const Backward<T> backward{h,
                                  drop,
                                  rows_of<const T>(out, h.batch, h.head),
@@ -245,9 +324,12 @@ void attention_grad(const HostStream& s,
                                  rows_of<T>(grads.dq, h.batch, h.head),
                                  rows_of<T>(grads.dk, h.batch, h.head),
                                  rows_of<T>(grads.dv, h.batch, h.head),
+                                 width,
                                  workspace,
-                                 workspace + (blocks - 1) * each,
-                                 workspace + each};
+                                 values,
+                                 p,
+                                 ds,
+                                 a.dropout > 0 ? ds + kQueryBlock * width : p};
       backward.run();
     });
   });

@@ -9,12 +9,15 @@
 #include <type_traits>
 
 #include "kernels/attention.inl"
-#include "kernels/gemm.hpp"
+#include "kernels/unpacked_gemm.hpp"
 
 // One head of attention on the host: its matrices, and a block of its scores.
 namespace tandem::kernels {
 
-inline constexpr std::int64_t kQueryBlock = 64;
+/// Queries whose products are made together, each time with the keys that one of them sees: two
+/// tiles of unpacked_gemm.
+inline constexpr std::int64_t kQueryTile = 2 * kTileRows;
+inline constexpr std::int64_t kQueryBlock = 4 * kQueryTile;
 inline constexpr std::int64_t kKeyBlock = 512;
 
 /// A matrix with dense rows.
@@ -24,10 +27,9 @@ struct HeadRows {
   std::int64_t step = 0;
 
   T* row(std::int64_t i) const { return data + i * step; }
-  /// From row `i` on, as GEMM reads it.
-  Operand<std::remove_const_t<T>> from(std::int64_t i) const {
-    return {row(i), {MatrixOrder::row_major, std::max<std::int64_t>(1, step)}};
-  }
+  /// From row `i` on, as a factor or a sum of unpacked_gemm.
+  StridedOperand<std::remove_const_t<T>> left(std::int64_t i) const { return {row(i), step, 1}; }
+  Rows<T> from(std::int64_t i) const { return {row(i), step}; }
 };
 
 /// The matrix of one head of (batch, heads, sequence, dim).
@@ -70,17 +72,18 @@ struct Head {
     return a.causal ? std::clamp<std::int64_t>(b.begin + i - b.key + 1, 0, b.cols) : b.cols;
   }
 
-  /// q @ k.t() of the block into s (rows, cols).
-  void product(const Block& b, T* s) const {
-    gemm_serial<T>(
-        {b.rows, b.cols, dim}, q.from(b.begin), transposed(k.from(b.key)), T(0), s, b.cols);
+  /// The tile of queries from `begin` on against keys [key, key + cols), as far as one of them sees
+  /// a key.
+  Block tile(std::int64_t begin, std::int64_t end, std::int64_t key, std::int64_t cols) const {
+    const std::int64_t rows = std::min(kQueryTile, end - begin);
+    return {begin, rows, key, std::clamp<std::int64_t>(seen(begin + rows) - key, 0, cols)};
   }
 
   /// Row `i` of the block: scaled and masked, as far as it is seen.
   void finish_row(const Block& b, std::int64_t i, T* s) const {
-    const std::int64_t n = width(b, i);
+    const std::int64_t n = width(b, i), end = whole_vectors<T>(n);  // behind n nobody reads
     const T scale = static_cast<T>(a.scale);
-    for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t j = 0; j < end; ++j)
       s[j] *= scale;
     if (a.mask.data == nullptr) return;
     const Strides& step = a.mask.strides;

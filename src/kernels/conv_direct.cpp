@@ -34,12 +34,6 @@ void add_run(const T* from, T* to, std::int64_t n) {
     to[i] += from[i];
 }
 
-/// n rounded up to vectors.
-template <class T>
-std::int64_t whole_vectors(std::int64_t n) {
-  return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
-}
-
 template <class T>
 struct Direct {
   const HostStream& s;
@@ -141,11 +135,11 @@ struct Direct {
       T* const image = by_tap + patch * z.o + t * strip;
       for_chunks(z.rows() * t / tiles, z.rows() * (t + 1) / tiles, [&](const Chunk& c) {
         gather(c, x.as<T>(), image);
-        indexed_gemm<T>({c.rows * z.ow, z.o, patch},
-                        {image, pixel, tap},
-                        {by_tap, z.o},
-                        {bias, 0},
-                        {y_at(y, c), z.o});
+        unpacked_gemm<T>({c.rows * z.ow, z.o, patch},
+                         {image, pixel, tap},
+                         {by_tap, z.o},
+                         {bias, 0},
+                         {y_at(y, c), z.o});
       });
     });
   }
@@ -164,11 +158,11 @@ struct Direct {
       T* const patches = image + strip;
       std::fill(dx + begin * z.h * z.w * z.c, dx + end * z.h * z.w * z.c, T(0));
       for_chunks(begin * z.oh, end * z.oh, [&](const Chunk& c) {
-        indexed_gemm<T>({c.rows * z.ow, padded_patch, z.o},
-                        {y_at(dy, c), y_pixel, channel},
-                        {by_channel, padded_patch},
-                        {},
-                        {patches, padded_patch});
+        unpacked_gemm<T>({c.rows * z.ow, padded_patch, z.o},
+                         {y_at(dy, c), y_pixel, channel},
+                         {by_channel, padded_patch},
+                         {},
+                         {patches, padded_patch});
         fold(c, patches, image);
         scatter(c, image, dx);
       });
@@ -186,7 +180,7 @@ struct Direct {
       for_chunks(z.rows() * t / tiles, z.rows() * (t + 1) / tiles, [&](const Chunk& c) {
         gather(c, x, image);
         const T* const dyc = y_at(dy, c);
-        indexed_gemm<T>(
+        unpacked_gemm<T>(
             {patch, z.o, c.rows * z.ow}, {image, tap, pixel}, {dyc, z.o}, {dw, z.o}, {dw, z.o});
         for (std::int64_t p = 0; biased && p < c.rows * z.ow; ++p) {
           for (std::int64_t o = 0; o < z.o; ++o)

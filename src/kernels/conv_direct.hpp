@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/conv.hpp"
-#include "kernels/indexed_gemm.hpp"
+#include "kernels/unpacked_gemm.hpp"
 
 // Channels-last convolution whose patches are read from the padded image itself: im2col's copy and
 // the packing of a library's GEMM take as long as the products where patches are small, as in the

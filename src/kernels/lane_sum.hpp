@@ -14,6 +14,12 @@ namespace tandem::kernels {
 
 inline constexpr std::size_t kSums = 32;
 
+/// n rounded up to a multiple of them.
+constexpr std::int64_t whole_lanes(std::int64_t n) {
+  constexpr auto kStep = static_cast<std::int64_t>(kSums);
+  return (n + kStep - 1) / kStep * kStep;
+}
+
 template <class A>
 A join_sums(std::array<A, kSums>& sums) {
   for (std::size_t width = kSums / 2; width > 0; width /= 2) {
@@ -72,12 +78,15 @@ T lane_max(std::int64_t n, const T* x) {
       most[j] = v > most[j] || v != v ? v : most[j];
     }
   }
-  T all = most[0];
-  for (std::size_t j = 1; j < kSums; ++j)
-    all = most[j] > all || most[j] != most[j] ? most[j] : all;
-  for (; i < n; ++i)
-    all = x[i] > all || x[i] != x[i] ? x[i] : all;
-  return all;
+  for (std::size_t j = 0; i < n; ++i, ++j)
+    most[j] = x[i] > most[j] || x[i] != x[i] ? x[i] : most[j];
+  for (std::size_t width = kSums / 2; width > 0; width /= 2) {
+    for (std::size_t j = 0; j < width; ++j) {
+      const T v = most[j + width];
+      most[j] = v > most[j] || v != v ? v : most[j];
+    }
+  }
+  return most[0];
 }
 
 }  // namespace tandem::kernels

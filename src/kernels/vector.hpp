@@ -14,6 +14,12 @@ inline constexpr std::int64_t kVectorBytes = __BIGGEST_ALIGNMENT__;
 template <class T>
 inline constexpr std::int64_t kLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(T));
 
+/// n rounded up to whole vectors.
+template <class T>
+constexpr std::int64_t whole_vectors(std::int64_t n) {
+  return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+}
+
 namespace detail {
 template <class T, std::int64_t N>
 struct VectorOf {

@@ -76,9 +76,15 @@ class AttentionTest : public ::testing::TestWithParam<DType> {
   }
 };
 
-// One block, several, and tails of both kinds; more keys than a block holds.
-const std::vector<Sizes> kSizes{
-    {1, 1, 1, 1, 1}, {2, 5, 7, 4, 3}, {3, 64, 64, 8, 8}, {2, 130, 70, 16, 5}, {1, 70, 1100, 3, 8}};
+// One block, several, and tails of both kinds; more keys than a block holds, also where a query
+// sees those before it alone; dimensions of whole vectors and of parts.
+const std::vector<Sizes> kSizes{{1, 1, 1, 1, 1},
+                                {2, 5, 7, 4, 3},
+                                {3, 64, 64, 8, 8},
+                                {2, 130, 70, 16, 5},
+                                {1, 70, 1100, 3, 8},
+                                {2, 97, 97, 24, 40},
+                                {1, 600, 530, 9, 17}};
 
 TEST_P(AttentionTest, IsSoftmaxOfScoresTimesValues) {
   for (const Sizes& n : kSizes) {
