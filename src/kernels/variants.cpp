@@ -9,6 +9,8 @@
 
 #include "tandem/runtime/cpu_capability.hpp"
 
+namespace tandem::kernels {
+
 // Made by cmake/enter_kernels.cmake where the library has several variants. It also has the
 // function below called before what other files do at the program's start; until then the least one
 // answers.
@@ -18,7 +20,6 @@ extern const void* tandem_kernel_table;           // the chosen one, that calls 
 void tandem_choose_kernels() noexcept;
 }
 
-namespace tandem::kernels {
 namespace {
 
 constexpr std::array kVariants = std::to_array<std::string_view>({TANDEM_KERNELS});
@@ -30,7 +31,7 @@ constexpr CpuCapability needed_by(std::string_view variant) {
 }
 
 /// The best one that the processor has.
-std::size_t choose() noexcept {
+[[maybe_unused]] std::size_t choose() noexcept {
   const auto runs = [](std::string_view v) { return needed_by(v) <= get_cpu_capability(); };
   const auto beyond = std::find_if_not(kVariants.begin(), kVariants.end(), runs);
   return static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, beyond - kVariants.begin())) - 1;
@@ -47,9 +48,8 @@ std::string_view variant() noexcept {
   return kVariants[i];
 }
 
-}  // namespace tandem::kernels
-
 void tandem_choose_kernels() noexcept {
-  using namespace tandem::kernels;
   if constexpr (kVariants.size() > 1) tandem_kernel_table = tandem_kernel_tables[choose()];
 }
+
+}  // namespace tandem::kernels
