@@ -211,7 +211,7 @@ TEST_F(LauncherTest, ThoseThatDoNotHearASignalAreEndedAfterTheGrace) {
   has_threads = true;
   const auto begin = std::chrono::steady_clock::now();
   const Outcome done = run(shell(2, "trap '' TERM; echo ready; sleep 100"), SIGTERM);
-  EXPECT_EQ(done.status, 128 + SIGTERM) << "it is the signal that ends the launch";
+  EXPECT_EQ(done.status, 128 + SIGTERM) << "it is the signal that ends the launch\n" << done.err;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
