@@ -24,7 +24,8 @@ function(tandem_kernel_variant variant march)
   endif()
 endfunction()
 
-# tandem_add_kernels(<sources>): adds them to the library tandem.
+# tandem_add_kernels(<sources>): adds them to the library tandem. The global property TANDEM_KERNEL_OBJECTS has their
+# objects, which are none of $<TARGET_OBJECTS:tandem>.
 function(tandem_add_kernels)
   string(REPLACE "," ";" variants "${TANDEM_KERNELS}")
   if(NOT variants)
@@ -36,6 +37,7 @@ function(tandem_add_kernels)
   if(count LESS 2)
     tandem_kernel_variant(tandem_kernels "${variants}" ${ARGN})
     target_sources(tandem PRIVATE $<TARGET_OBJECTS:tandem_kernels>)
+    set_property(GLOBAL PROPERTY TANDEM_KERNEL_OBJECTS $<TARGET_OBJECTS:tandem_kernels>)
     return()
   endif()
   set(folder "${PROJECT_BINARY_DIR}/kernels")
@@ -66,4 +68,5 @@ function(tandem_add_kernels)
   set_property(SOURCE ${joined} TARGET_DIRECTORY tandem PROPERTY EXTERNAL_OBJECT ON)
   set_property(SOURCE ${joined} "${folder}/entries.cpp" TARGET_DIRECTORY tandem PROPERTY GENERATED ON)
   target_sources(tandem PRIVATE ${joined} "${folder}/entries.cpp")
+  set_property(GLOBAL PROPERTY TANDEM_KERNEL_OBJECTS ${joined})
 endfunction()
