@@ -46,8 +46,8 @@ struct Rows {
 /// c = a @ b + start, on the calling thread, without packing: for b of a size that stays in the
 /// cache.
 ///
-/// An element of c is summed in the order of k, so it has the same bits whatever m and n. Columns
-/// beyond the last whole vector of kLanes are slow.
+/// An element of c is summed in the order of k, so it has the same bits whatever m and n.
+///
 /// @param start  null data: zero; may be c.
 template <class T>
 void unpacked_gemm(
