@@ -87,11 +87,7 @@ struct Forward {
   }
 
   void tile(const Block& b, std::int64_t first, Online<T>& online) const {
-    unpacked_gemm<T>({b.rows, whole_vectors<T>(b.cols), h.dim},
-                     h.q.left(b.begin),
-                     {keys, width},
-                     {},
-                     {scores, width});
+    h.product(b, {keys, width}, {scores, width});
     for (std::int64_t i = 0; i < b.rows; ++i) {
       T* const row = scores + i * width;
       h.finish_row(b, i, row);
@@ -160,11 +156,7 @@ struct Backward {
   }
 
   void probabilities(const Block& b, T* prob, T* left) const {
-    unpacked_gemm<T>({b.rows, whole_vectors<T>(b.cols), h.dim},
-                     h.q.left(b.begin),
-                     {keys, width},
-                     {},
-                     {prob, width});
+    h.product(b, {keys, width}, {prob, width});
     for (std::int64_t i = 0; i < b.rows; ++i) {
       T* const row = prob + i * width;
       h.finish_row(b, i, row);
@@ -200,9 +192,8 @@ struct Backward {
     }
   }
 
-  /// sums += factor
-  template <class A>
-  static void add(GemmSize size, const A& a, Rows<const T> b, Rows<T> sums) {
+  /// sums += a @ b
+  static void add(GemmSize size, StridedOperand<T> a, Rows<const T> b, Rows<T> sums) {
     unpacked_gemm<T>(size, a, b, Rows<const T>{sums.data, sums.ld}, sums);
   }
 
@@ -217,10 +208,7 @@ struct Backward {
                      {},
                      {grad, width});
     score_grad(b, delta + first, prob, left, grad);
-    add({b.rows, h.dim, b.cols},
-        StridedOperand<T>{grad, width, 1},
-        h.k.from(b.key),
-        dq.from(b.begin));
+    add({b.rows, h.dim, b.cols}, {grad, width, 1}, h.k.from(b.key), dq.from(b.begin));
   }
 
   /// What follows for the block's keys: a few at a time, with the queries that see one of them.
@@ -232,13 +220,10 @@ struct Backward {
       if (rows <= 0) continue;
       const std::int64_t at = first * width + j;
       add({n, h.value_dim, rows},
-          StridedOperand<T>{dropped + at, 1, width},
+          {dropped + at, 1, width},
           dout.from(b.begin + first),
           dv.from(b.key + j));
-      add({n, h.dim, rows},
-          StridedOperand<T>{ds + at, 1, width},
-          h.q.from(b.begin + first),
-          dk.from(b.key + j));
+      add({n, h.dim, rows}, {ds + at, 1, width}, h.q.from(b.begin + first), dk.from(b.key + j));
     }
   }
 

@@ -79,6 +79,12 @@ struct Head {
     return {begin, rows, key, std::clamp<std::int64_t>(seen(begin + rows) - key, 0, cols)};
   }
 
+  /// to = q @ k.t() of the block, up to whole vectors of its columns. @param kt  the keys,
+  /// transposed.
+  void product(const Block& b, Rows<const T> kt, Rows<T> to) const {
+    unpacked_gemm<T>({b.rows, whole_vectors<T>(b.cols), dim}, q.left(b.begin), kt, {}, to);
+  }
+
   /// Row `i` of the block: scaled and masked, as far as it is seen.
   void finish_row(const Block& b, std::int64_t i, T* s) const {
     const std::int64_t n = width(b, i), end = whole_vectors<T>(n);  // behind n nobody reads
