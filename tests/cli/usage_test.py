@@ -148,6 +148,8 @@ class UsageTest(ProgramTest):
         self.assertEqual(least["capability"], "default")
         if whole["kernels"].startswith("x86-64-v"):  # the program has some to choose from
             self.assertEqual(least["kernels"], "x86-64-v2")
+            if whole["capability"] != "default":
+                self.assertGreater(whole["kernels"], "x86-64-v2")
         self.refuse("devices", says=["TANDEM_CPU_CAPABILITY 'avx3'", "avx2", "unset it"], TANDEM_CPU_CAPABILITY="avx3")
 
 
