@@ -90,6 +90,14 @@ bool wants(const Tensor& x) {
          std::ranges::find(unwanted->edges, edge_of(x)) == unwanted->edges.end();
 }
 
+Tensor gradient_place(const Tensor& x) {
+  const auto& places = tape_context().places;
+  if (places == nullptr) return {};
+  const auto at =
+      std::ranges::find(places->by_leaf, &x.impl(), [](const auto& p) { return p.first; });
+  return at == places->by_leaf.end() ? Tensor() : at->second;
+}
+
 Tensor record(
     const char* name, Tensor y, std::vector<Tensor> inputs, Formula formula, Formula fused) {
   if (!should_record(inputs)) return y;

@@ -29,16 +29,19 @@ std::shared_ptr<const Context> backward_context(const Context& forward,
                                                 const Context& caller,
                                                 const BackwardOptions& options,
                                                 bool captures,
-                                                std::shared_ptr<const UnwantedInputs> unwanted) {
+                                                std::shared_ptr<const UnwantedInputs> unwanted,
+                                                std::shared_ptr<const GradientPlaces> places) {
   auto c = std::make_shared<Context>(forward);
   c->grad_enabled = options.create_graph;
   c->captures_gradients = captures;
   c->retains_graph = options.retain_graph;
   c->recomputes = false;
-  if (const auto& t = tape_context(forward); t.checkpoint || t.interval || t.unwanted != unwanted)
+  if (const auto& t = tape_context(forward);
+      t.checkpoint || t.interval || t.unwanted != unwanted || t.places != places)
     change_tape_context(*c, [&](TapeContext& next) {
       next.checkpoint = nullptr;
       next.unwanted = std::move(unwanted);
+      next.places = std::move(places);
       next.interval = nullptr;
     });
   c->phase = Phase::backward;
@@ -154,6 +157,19 @@ std::shared_ptr<const UnwantedInputs> Engine::unwanted_inputs(const Node& node) 
   for (const Edge& e : node.inputs)
     if (e.wanted() && !needs(e)) unwanted->edges.push_back(e);
   return unwanted->edges.empty() ? nullptr : unwanted;
+}
+
+std::shared_ptr<const GradientPlaces> Engine::places_for(const Node& node) {
+  if (options_.create_graph || !captures_.empty()) return nullptr;
+  auto places = std::make_shared<GradientPlaces>();
+  for (const Edge& e : node.inputs) {
+    if (e.leaf == nullptr || !takes_whole_gradient(*e.leaf, node.device)) continue;
+    const std::scoped_lock lock(mutex_);
+    const LeafState& state = leaves_.at(e.leaf.get());
+    if (state.pending == 1 && !state.gradient.defined())
+      places->by_leaf.emplace_back(e.leaf.get(), meta_of(*e.leaf)->bound);
+  }
+  return places->by_leaf.empty() ? nullptr : places;
 }
 
 std::vector<Tensor> Engine::run() {
@@ -272,8 +288,12 @@ void Engine::run_node(Node& node, Lane& lane) {
     state = &nodes_.at(&node);
     wait_for(lock, *state, lane);
   }
-  const ContextScope scope(backward_context(
-      *node.context, *caller_, options_, !captures_.empty(), unwanted_inputs(node)));
+  const ContextScope scope(backward_context(*node.context,
+                                            *caller_,
+                                            options_,
+                                            !captures_.empty(),
+                                            unwanted_inputs(node),
+                                            places_for(node)));
   std::vector<Tensor> dys = take_gradients(node, *state);
   const bool any = std::ranges::any_of(dys, &Tensor::defined);
   Gradients gradients;

@@ -67,6 +67,7 @@ class Engine {
   void run_node(Node& node, Lane& lane);
   bool needs(const Edge& edge) const;
   std::shared_ptr<const UnwantedInputs> unwanted_inputs(const Node& node) const;
+  std::shared_ptr<const GradientPlaces> places_for(const Node& node);
   std::vector<Tensor> take_gradients(const Node& node, NodeState& state);
   void deliver(const Edge& edge, Tensor gradient);
   void add(Tensor& slot, Tensor gradient);

@@ -8,9 +8,24 @@
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::autograd {
+namespace {
+
+bool is_same_storage(const Tensor& a, const Tensor& b) {
+  return &a.buffer() == &b.buffer() && a.impl().offset == b.impl().offset && same_layout(a, b);
+}
+
+}  // namespace
 
 void complete_gradient(const Meta& meta) {
   if (const auto source = meta.source.lock()) source->complete();
+}
+
+bool takes_whole_gradient(const TensorImpl& leaf, Device device) {
+  const Meta& meta = *meta_of(leaf);
+  if (!meta.bound.defined() || meta.bound.device() != device) return false;
+  if (!meta.hooks.empty() && !meta.holds_hooks) return false;
+  complete_gradient(meta);
+  return !meta.grad.defined();
 }
 
 void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool create_graph) {
@@ -26,8 +41,10 @@ void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool c
     const NoGrad off;
     meta.grad.add_(gradient);
   } else if (meta.bound.defined()) {
-    const NoGrad off;
-    meta.bound.copy_(gradient);
+    if (!is_same_storage(gradient, meta.bound)) {  // else it was made there
+      const NoGrad off;
+      meta.bound.copy_(gradient);
+    }
     meta.grad = meta.bound;
   } else {
     const bool own = gradient.shared().use_count() == 1 &&

@@ -29,6 +29,11 @@ struct UnwantedInputs {
   std::vector<Edge> edges;
 };
 
+/// Fixed storage for the gradients of an op's inputs, where the op is the only one to add to it.
+struct GradientPlaces {
+  std::vector<std::pair<const TensorImpl*, Tensor>> by_leaf;
+};
+
 /// What autograd stores with a tensor that is on the tape.
 struct Meta final : AutogradMeta {
   bool requires_grad = false;

@@ -63,13 +63,15 @@ void check_sides(const char* op, const Tensor& a, const Tensor& b) {
                "; multiply in parts");
 }
 
-Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor& bias) {
+Tensor multiply(
+    const char* op, const Tensor& a_, const Tensor& b_, const Tensor& bias, const Tensor& into) {
   const Tensor a = readable(a_), b = readable(b_);
   Shape shape = a.shape();
   shape[-1] = b.size(-1);
   const std::int64_t m = a.size(-2), n = b.size(-1), k = a.size(-1);
   check_sides(op, a, b);
-  const Tensor c = empty(shape, {.dtype = a.dtype(), .device = a.device()});
+  const bool fits = into.defined() && into.dtype() == a.dtype() && into.is_contiguous();
+  const Tensor c = fits ? into : empty(shape, {.dtype = a.dtype(), .device = a.device()});
   const Tensor dense_bias = bias.defined() ? bias.detach().contiguous() : bias;
   const std::int64_t batch = c.numel() == 0 ? 0 : c.numel() / (m * n);
   const double flops = 2.0 * static_cast<double>(batch * m * n) * static_cast<double>(k);
@@ -134,6 +136,12 @@ Tensor matmul_batch(const Tensor& a, const Tensor& b) {
                           });
 }
 
+/// matmul of two matrices for the gradient of `of`, made where it belongs.
+Tensor matmul_for(const Tensor& of, const Tensor& a, const Tensor& b) {
+  const Tensor place = autograd::gradient_place(of);
+  return place.defined() ? multiply("matmul", a, b, {}, place) : matmul_batch(a, b);
+}
+
 /// `x` with its batch dimensions expanded to `batch`.
 Tensor expand_batch(const Tensor& x, Shape batch) {
   batch.push_back(x.size(-2));
@@ -159,7 +167,7 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                             const bool wants_bias = autograd::wants(bias);
                             return Gradients{
                                 autograd::wants(in) ? matmul_batch(dy, w) : Tensor(),
-                                autograd::wants(w) ? matmul_batch(dy.t(), in) : Tensor(),
+                                autograd::wants(w) ? matmul_for(w, dy.t(), in) : Tensor(),
                                 wants_bias ? sum(dy, {0}) : Tensor()};
                           });
 }

@@ -15,7 +15,13 @@ Shape rows_of(const Tensor& x);
 /// `x` off the tape, in a layout that BLAS reads: transposes are, other strides are copied.
 Tensor readable(const Tensor& x);
 /// a (..., m, k) @ b (..., k, n) + bias (n); batch sizes are equal. Off the tape.
-Tensor multiply(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias = {});
+///
+/// @param into  where the result is made, dense; undefined: in memory of its own.
+Tensor multiply(const char* op,
+                const Tensor& a,
+                const Tensor& b,
+                const Tensor& bias = {},
+                const Tensor& into = {});
 /// @throws InvalidArgument  a side of a @ b is larger than BLAS counts.
 void check_sides(const char* op, const Tensor& a, const Tensor& b);
 

@@ -90,7 +90,8 @@ struct LinearGeluSaved {
                    s, kernel_form(form), view_of(dy), view_of(kept), view_of(dpre), view_of(dbias));
              });
     return {autograd::wants(in) ? multiply("matmul", dpre, w) : Tensor(),
-            autograd::wants(w) ? multiply("matmul", dpre.t(), in) : Tensor(),
+            autograd::wants(w) ? multiply("matmul", dpre.t(), in, {}, autograd::gradient_place(w))
+                               : Tensor(),
             autograd::wants(b) ? dbias : Tensor()};
   }
 };

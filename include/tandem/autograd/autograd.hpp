@@ -99,6 +99,11 @@ std::vector<Tensor> record(const char* name,
 /// autograd::grad asks only for gradients that lead to its inputs.
 bool wants(const Tensor& x);
 
+/// In a formula: where the gradient of input `x` may be made, if the leaf has fixed storage for it
+/// (see bind_gradient) and nothing else is added to it. Undefined: nowhere in particular. A formula
+/// that writes there returns that tensor; the gradient is then not copied.
+Tensor gradient_place(const Tensor& x);
+
 struct BackwardOptions {
   bool retain_graph = false;  ///< keep the tape for another backward
   bool create_graph = false;  ///< put the gradients on the tape too; implies retain_graph

@@ -13,6 +13,7 @@ namespace tandem::autograd {
 class CheckpointState;  // autograd/checkpoint.hpp: a part of a forward that backward reruns
 class OutsideTensors;   // src/autograd/outside_tensors.hpp: where a replica's tapes end
 struct UnwantedInputs;  // src/autograd/node.hpp: inputs of an op whose gradients nobody asks for
+struct GradientPlaces;  // src/autograd/node.hpp: where gradients of an op's inputs may be made
 struct IntervalMark;    // src/autograd/interval_calls.hpp: a part of a forward that is told of
 
 /// What autograd keeps in the context of a call (Context::tape).
@@ -23,6 +24,7 @@ struct TapeContext final : ContextExtension {
   std::shared_ptr<OutsideTensors> outside;
   /// In the backward of an op; null: all gradients are asked for.
   std::shared_ptr<const UnwantedInputs> unwanted;
+  std::shared_ptr<const GradientPlaces> places;  ///< in the backward of an op; null: none
   std::shared_ptr<const IntervalMark> interval;  ///< the innermost; null: none
 };
 
