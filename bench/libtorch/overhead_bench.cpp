@@ -8,6 +8,7 @@
 #include <barrier>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <thread>
 
 #include <benchmark/benchmark.h>
@@ -85,21 +86,23 @@ class Threads {
 constexpr int kLayers = 10;
 constexpr std::int64_t kWidth = 8, kRows = 8;
 
-/// A module, forward, loss and backward on each of two threads, then the optimizer. Nothing is
-/// exchanged, checked or undone: what the wrapper's own work is measured against.
+/// A module, forward, loss and backward on each of some threads, then the optimizer. Nothing is
+/// exchanged, checked or undone: what the wrapper's own work is measured against. range(0):
+/// threads.
 void BM_BareReplicas(benchmark::State& state, bool on_devices) {
   libtorch::register_devices(8);
   std::vector<Stack> nets;
   std::vector<Batch> parts;
-  for (int i = 0; i < 2; ++i) {
+  const auto count = static_cast<int>(state.range(0));
+  for (int i = 0; i < count; ++i) {
     const c10::Device device =
         on_devices ? libtorch::torch_device({DeviceType::cpu, i}) : c10::Device(at::kCPU);
     nets.emplace_back(kLayers, kWidth);
     nets.back()->to(device);
-    parts.push_back(make_batch(kRows / 2, kWidth, device));
+    parts.push_back(make_batch(kRows / count, kWidth, device));
   }
   torch::optim::SGD optimizer(nets[0]->parameters(), 1e-3);
-  Threads threads(2, [&](int i) {
+  Threads threads(count, [&](int i) {
     const auto k = static_cast<std::size_t>(i);
     nets[k]->zero_grad();
     loss_of(*nets[k], parts[k]).backward();
@@ -110,22 +113,24 @@ void BM_BareReplicas(benchmark::State& state, bool on_devices) {
   }
 }
 
-/// A module of some layers on two devices.
-libtorch::DataParallel<StackImpl> on_two_devices(const Stack& net,
-                                                 parallel::Mode mode = parallel::Mode::sharded) {
+/// A module of some layers on virtual devices.
+libtorch::DataParallel<StackImpl> on_devices(const Stack& net,
+                                             std::int64_t count,
+                                             parallel::Mode mode = parallel::Mode::sharded) {
   const auto layers = static_cast<int>(net->layers->size());
   const std::int64_t width = net->parameters().front().size(0);
   return libtorch::DataParallel<StackImpl>(
-      net, {.devices = configure_devices("cpu:2"), .mode = mode}, {.make = [=] {
-        return std::make_shared<StackImpl>(layers, width);
-      }});
+      net,
+      {.devices = configure_devices("cpu:" + std::to_string(count)), .mode = mode},
+      {.make = [=] { return std::make_shared<StackImpl>(layers, width); }});
 }
 
+/// range(0): devices.
 template <parallel::Mode kMode>
 void BM_Step(benchmark::State& state) {
   Stack net(kLayers, kWidth);
   torch::optim::SGD optimizer(net->parameters(), 1e-3);
-  auto dp = on_two_devices(net, kMode);
+  auto dp = on_devices(net, state.range(0), kMode);
   const Batch batch = make_batch(kRows, kWidth);
   for (auto _ : state)
     dp.step(batch, loss_of, optimizer);
@@ -134,7 +139,7 @@ void BM_Step(benchmark::State& state) {
 void BM_LossOnTheOutputs(benchmark::State& state) {
   Stack net(kLayers, kWidth);
   torch::optim::SGD optimizer(net->parameters(), 1e-3);
-  auto dp = on_two_devices(net);
+  auto dp = on_devices(net, 2);
   const Batch batch = make_batch(kRows, kWidth);
   for (auto _ : state) {
     optimizer.zero_grad();
@@ -166,7 +171,7 @@ constexpr std::int64_t kLargeWidth = 2048, kLargeRows = 512;
 void BM_LargeStep(benchmark::State& state) {
   Stack net(kLargeLayers, kLargeWidth);
   torch::optim::SGD optimizer(net->parameters(), 1e-3);
-  auto dp = on_two_devices(net);
+  auto dp = on_devices(net, 2);
   const Batch batch = make_batch(kLargeRows, kLargeWidth);
   for (auto _ : state)
     dp.step(batch, loss_of, optimizer);
@@ -226,12 +231,17 @@ void small(benchmark::internal::Benchmark* b) {
   b->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
 
-BENCHMARK_CAPTURE(BM_BareReplicas, cpu, false)->Apply(small);
-BENCHMARK_CAPTURE(BM_BareReplicas, tandem, true)->Apply(small);
-BENCHMARK(BM_Step<parallel::Mode::classic>)->Apply(small);
-BENCHMARK(BM_Step<parallel::Mode::server>)->Apply(small);
-BENCHMARK(BM_Step<parallel::Mode::sharded>)->Apply(small);
-BENCHMARK(BM_Step<parallel::Mode::ddp>)->Apply(small);
+void by_devices(benchmark::internal::Benchmark* b) {
+  small(b);
+  b->RangeMultiplier(2)->Range(1, kRows);
+}
+
+BENCHMARK_CAPTURE(BM_BareReplicas, cpu, false)->Apply(by_devices);
+BENCHMARK_CAPTURE(BM_BareReplicas, tandem, true)->Apply(by_devices);
+BENCHMARK(BM_Step<parallel::Mode::classic>)->Apply(by_devices);
+BENCHMARK(BM_Step<parallel::Mode::server>)->Apply(by_devices);
+BENCHMARK(BM_Step<parallel::Mode::sharded>)->Apply(by_devices);
+BENCHMARK(BM_Step<parallel::Mode::ddp>)->Apply(by_devices);
 BENCHMARK(BM_LossOnTheOutputs)->Apply(small);
 BENCHMARK_CAPTURE(BM_OneDevice, cpu, false)->Arg(64)->Arg(256)->Apply(small);
 BENCHMARK_CAPTURE(BM_OneDevice, tandem, true)->Arg(64)->Arg(256)->Apply(small);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What DataParallel costs: a step of ten tiny layers on two virtual devices, where the kernels take
-// next to nothing, against the replicas run by hand.
+// What DataParallel costs: a step of ten tiny layers on 1, 2, 4 and 8 virtual devices, where the
+// kernels take next to nothing, against the replicas run by hand.
 //
 // BM_BareReplicas: a module on each device, forward, loss and backward on its worker, one hand-over
 // each; then the optimizer on the first. Nothing is exchanged, checked or undone: it is what the
@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -60,6 +61,11 @@ Batch make_batch(std::int64_t rows, Device device) {
   return {randn({rows, kWidth}, {.device = device}), randint(0, kWidth, {rows}).to(device)};
 }
 
+/// As many as the benchmark's argument says.
+std::vector<Device> devices_of(const benchmark::State& state) {
+  return configure_devices("cpu:" + std::to_string(state.range(0)));
+}
+
 /// Times single calls of `step`.
 template <class F>
 void measure(benchmark::State& state, F step) {
@@ -77,12 +83,14 @@ void measure(benchmark::State& state, F step) {
 }
 
 void BM_BareReplicas(benchmark::State& state) {
-  const std::vector<Device> devices = configure_devices("cpu:2");
+  const std::vector<Device> devices = devices_of(state);
   Net net;
-  std::vector<Net> replicas{net, nn::replicate(net, devices[1])};
+  std::vector<Net> replicas{net};
+  for (std::size_t r = 1; r < devices.size(); ++r)
+    replicas.push_back(nn::replicate(net, devices[r]));
   std::vector<Batch> parts;
   for (const Device d : devices)
-    parts.push_back(make_batch(kRows / 2, d));
+    parts.push_back(make_batch(kRows / state.range(0), d));
   optim::SGD optimizer(net.named_parameters(), {.lr = 1e-3});
   measure(state, [&] {
     std::vector<Ticket> tickets;
@@ -102,7 +110,7 @@ void BM_BareReplicas(benchmark::State& state) {
 
 template <parallel::Mode kMode>
 void BM_LossInTheReplica(benchmark::State& state) {
-  const std::vector<Device> devices = configure_devices("cpu:2");
+  const std::vector<Device> devices = devices_of(state);
   Net net;
   optim::SGD optimizer(net.named_parameters(), {.lr = 1e-3});
   parallel::DataParallel dp(net, {.devices = devices, .mode = kMode});
@@ -112,7 +120,7 @@ void BM_LossInTheReplica(benchmark::State& state) {
 
 template <parallel::Mode kMode>
 void BM_LossOnTheOutputs(benchmark::State& state) {
-  const std::vector<Device> devices = configure_devices("cpu:2");
+  const std::vector<Device> devices = devices_of(state);
   Net net;
   optim::SGD optimizer(net.named_parameters(), {.lr = 1e-3});
   parallel::DataParallel dp(net, {.devices = devices, .mode = kMode});
@@ -126,12 +134,14 @@ void BM_LossOnTheOutputs(benchmark::State& state) {
 
 void steps(benchmark::internal::Benchmark* b) {
   b->Iterations(5000)->UseManualTime()->Unit(benchmark::kMicrosecond);
+  b->RangeMultiplier(2)->Range(1, kRows);
 }
 
 BENCHMARK(BM_BareReplicas)->Apply(steps);
 BENCHMARK(BM_LossInTheReplica<parallel::Mode::classic>)->Apply(steps);
 BENCHMARK(BM_LossInTheReplica<parallel::Mode::server>)->Apply(steps);
 BENCHMARK(BM_LossInTheReplica<parallel::Mode::sharded>)->Apply(steps);
+BENCHMARK(BM_LossInTheReplica<parallel::Mode::ddp>)->Apply(steps);
 BENCHMARK(BM_LossOnTheOutputs<parallel::Mode::classic>)->Apply(steps);
 BENCHMARK(BM_LossOnTheOutputs<parallel::Mode::server>)->Apply(steps);
 BENCHMARK(BM_LossOnTheOutputs<parallel::Mode::sharded>)->Apply(steps);

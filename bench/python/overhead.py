@@ -35,14 +35,14 @@ def loss_of(model, batch):
 
 
 class BareThreads:
-    """A module, forward, loss and backward on each of two threads, then the optimizer: nothing is exchanged or checked."""
+    """A module, forward, loss and backward on each of some threads, then the optimizer: nothing is exchanged or checked."""
 
-    def __init__(self):
-        self.models = [make_model(f"tandem:{i}") for i in range(2)]
-        self.parts = [make_batch(ROWS // 2, f"tandem:{i}") for i in range(2)]
+    def __init__(self, count):
+        self.models = [make_model(f"tandem:{i}") for i in range(count)]
+        self.parts = [make_batch(ROWS // count, f"tandem:{i}") for i in range(count)]
         self.optimizer = torch.optim.SGD(self.models[0].parameters(), 1e-3)
-        self.begin, self.end = threading.Barrier(3), threading.Barrier(3)
-        for i in range(2):
+        self.begin, self.end = threading.Barrier(count + 1), threading.Barrier(count + 1)
+        for i in range(count):
             threading.Thread(target=self.run, args=(i,), daemon=True).start()
 
     def run(self, i):
@@ -59,9 +59,9 @@ class BareThreads:
         self.optimizer.step()
 
 
-def steps_of_tandem(mode):
+def steps_of_tandem(mode, count):
     model = make_model()
-    wrapper = tandem.DataParallel(model, devices="cpu:2", mode=mode)
+    wrapper = tandem.DataParallel(model, devices=f"cpu:{count}", mode=mode)
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)
     batch = make_batch(ROWS)
     return lambda: wrapper.step(batch, loss_of, optimizer)
@@ -110,12 +110,13 @@ def import_seconds(rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--devices", type=int, default=2, choices=(1, 2, 4, 8))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    tandem.configure_devices("cpu:2")
+    tandem.configure_devices(f"cpu:{args.devices}")
     tandem.register_devices()
-    calls = {"bare threads": BareThreads()}
-    calls |= {mode: steps_of_tandem(mode) for mode in ("ddp", "server", "sharded", "classic")}
+    calls = {"bare threads": BareThreads(args.devices)}
+    calls |= {mode: steps_of_tandem(mode, args.devices) for mode in ("ddp", "server", "sharded", "classic")}
     here = torch.ones(64)
     there = tandem.from_dlpack(here)
     exchange = {"from_dlpack": lambda: tandem.from_dlpack(here), "torch.from_dlpack": lambda: torch.from_dlpack(there)}

@@ -91,11 +91,8 @@ bool wants(const Tensor& x) {
 }
 
 Tensor gradient_place(const Tensor& x) {
-  const auto& places = tape_context().places;
-  if (places == nullptr) return {};
-  const auto at =
-      std::ranges::find(places->by_leaf, &x.impl(), [](const auto& p) { return p.first; });
-  return at == places->by_leaf.end() ? Tensor() : at->second;
+  const auto places = tape_context().places;
+  return places == nullptr ? Tensor() : places->of(x);
 }
 
 Tensor record(

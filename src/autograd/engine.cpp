@@ -12,6 +12,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "autograd/backward_context.hpp"
 #include "autograd/leaf.hpp"
 #include "autograd/outside_tensors.hpp"
 #include "autograd/root_gradients.hpp"
@@ -23,40 +24,6 @@ constexpr auto kPoll = std::chrono::milliseconds(1);
 
 /// Ends a lane because another one failed, and tells of that failure itself.
 struct Stopped {};
-
-/// The forward's context as backward runs in it.
-std::shared_ptr<const Context> backward_context(const Context& forward,
-                                                const Context& caller,
-                                                const BackwardOptions& options,
-                                                bool captures,
-                                                std::shared_ptr<const UnwantedInputs> unwanted,
-                                                std::shared_ptr<const GradientPlaces> places) {
-  auto c = std::make_shared<Context>(forward);
-  c->grad_enabled = options.create_graph;
-  c->captures_gradients = captures;
-  c->retains_graph = options.retain_graph;
-  c->recomputes = false;
-  if (const auto& t = tape_context(forward);
-      t.checkpoint || t.interval || t.unwanted != unwanted || t.places != places)
-    change_tape_context(*c, [&](TapeContext& next) {
-      next.checkpoint = nullptr;
-      next.unwanted = std::move(unwanted);
-      next.places = std::move(places);
-      next.interval = nullptr;
-    });
-  c->phase = Phase::backward;
-  c->deadline = caller.deadline;
-  c->abort = caller.abort;
-  c->threads = caller.threads;
-  return c;
-}
-
-/// The caller's context as gradients of leaves are added up in it.
-std::shared_ptr<const Context> leaf_context() {
-  auto c = std::make_shared<Context>(context());
-  c->phase = Phase::backward;
-  return c;
-}
 
 }  // namespace
 
@@ -161,15 +128,19 @@ std::shared_ptr<const UnwantedInputs> Engine::unwanted_inputs(const Node& node) 
 
 std::shared_ptr<const GradientPlaces> Engine::places_for(const Node& node) {
   if (options_.create_graph || !captures_.empty()) return nullptr;
-  auto places = std::make_shared<GradientPlaces>();
-  for (const Edge& e : node.inputs) {
-    if (e.leaf == nullptr || !takes_whole_gradient(*e.leaf, node.device)) continue;
-    const std::scoped_lock lock(mutex_);
-    const LeafState& state = leaves_.at(e.leaf.get());
-    if (state.pending == 1 && !state.gradient.defined())
-      places->by_leaf.emplace_back(e.leaf.get(), meta_of(*e.leaf)->bound);
-  }
-  return places->by_leaf.empty() ? nullptr : places;
+  const bool has_leaves =
+      std::ranges::any_of(node.inputs, [](const Edge& e) { return e.leaf != nullptr; });
+  if (!has_leaves) return nullptr;
+  return std::make_shared<GradientPlaces>(GradientPlaces{
+      [this, &node](const Tensor& input) { return place_for(&input.impl(), node.device); }});
+}
+
+Tensor Engine::place_for(const TensorImpl* input, Device device) {
+  const auto found = leaves_.find(input);
+  if (found == leaves_.end() || !takes_whole_gradient(*input, device)) return {};
+  const std::scoped_lock lock(mutex_);
+  const LeafState& state = found->second;
+  return state.pending == 1 && !state.gradient.defined() ? meta_of(*input)->bound : Tensor();
 }
 
 std::vector<Tensor> Engine::run() {

@@ -68,6 +68,7 @@ class Engine {
   bool needs(const Edge& edge) const;
   std::shared_ptr<const UnwantedInputs> unwanted_inputs(const Node& node) const;
   std::shared_ptr<const GradientPlaces> places_for(const Node& node);
+  Tensor place_for(const TensorImpl* input, Device device);
   std::vector<Tensor> take_gradients(const Node& node, NodeState& state);
   void deliver(const Edge& edge, Tensor gradient);
   void add(Tensor& slot, Tensor gradient);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,9 +30,10 @@ struct UnwantedInputs {
   std::vector<Edge> edges;
 };
 
-/// Fixed storage for the gradients of an op's inputs, where the op is the only one to add to it.
+/// Says where an op may make the gradient of an input: fixed storage of the leaf, if the op is the
+/// only one to add to it; else undefined. Called in the op's backward, as accumulate is.
 struct GradientPlaces {
-  std::vector<std::pair<const TensorImpl*, Tensor>> by_leaf;
+  std::function<Tensor(const Tensor& input)> of;
 };
 
 /// What autograd stores with a tensor that is on the tape.

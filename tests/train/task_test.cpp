@@ -94,13 +94,12 @@ TEST(TaskTest, TheOutputDeviceHoldsAllOutputsOnceMore) {
   EXPECT_EQ(with.outputs(0), kOutputs);
   EXPECT_EQ(with.outputs(1), 0);
   EXPECT_EQ(without.outputs(0), 0);
-  // Besides, a call of the wrapper keeps each device's own outputs until its backward. What is left
-  // are some scalars.
-  EXPECT_NEAR(static_cast<double>(with.peak(0)),
-              static_cast<double>(without.peak(0) + 4 * kRowNbytes + kOutputs),
-              32);
-  EXPECT_NEAR(
-      static_cast<double>(with.peak(1)), static_cast<double>(without.peak(1) + 3 * kRowNbytes), 32);
+  // Besides, a call of the wrapper keeps each device's own outputs until its backward, when a step
+  // has as much or less of other things.
+  EXPECT_GE(with.peak(0), without.peak(0) + kOutputs);
+  EXPECT_LE(with.peak(0), without.peak(0) + 4 * kRowNbytes + kOutputs);
+  EXPECT_GE(with.peak(1), without.peak(1));
+  EXPECT_LE(with.peak(1), without.peak(1) + 3 * kRowNbytes);
   const Outcome elsewhere = train(LossPlace::replica_and_outputs, mode, cpus(2).at(1));
   EXPECT_EQ(elsewhere.outputs(0), 0);
   EXPECT_EQ(elsewhere.outputs(1), kOutputs);

@@ -135,7 +135,8 @@ class DataParallel {
   /// Under Autocast the replicas run in mixed precision; with f16, pass the scaler too.
   /// @param batch      a nest, split along options.dim, or marked; its fields may be marked too.
   /// @param loss       (M& replica, const Batch& part) -> WeightedSum (exact under any chunking),
-  ///                   or a scalar Tensor, which counts as the mean over the part's rows.
+  ///                   or a scalar Tensor, which counts as the mean over the part's rows. Replicas
+  ///                   with weights wait for each other between forward and backward.
   /// @param optimizer  null: gradients are added to the module's, and the caller does the update.
   ///                   Otherwise gradients start from nothing, and the step ends with the update.
   /// @throws ReplicaError  a replica failed, met a NaN that is an error, or has drifted (see

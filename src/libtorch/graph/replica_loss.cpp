@@ -50,9 +50,8 @@ void backward(TorchSource& source, const at::Tensor& sum, double scale) {
   source.sink().end();
 }
 
-}  // namespace
-
-WeightedSum record_loss(const at::Tensor& sum, double weight) {
+/// The loss on tandem's tape, whose backward is PyTorch's.
+Tensor record(const at::Tensor& sum) {
   const std::shared_ptr<TorchSource>& source = ReplicaScope::current().source();
   TANDEM_CHECK(sum.defined() && sum.numel() == 1,
                "step: the loss must be a scalar, got ",
@@ -71,14 +70,21 @@ WeightedSum record_loss(const at::Tensor& sum, double weight) {
                               .device = source->device()};
   Tensor on_tape = scalar(0, options);
   on_tape.requires_grad_();
-  Tensor value = autograd::record("pytorch",
-                                  scalar(sum.item<double>(), options),
-                                  {on_tape},
-                                  autograd::Formula([source, sum](const Tensor& dy) {
-                                    backward(*source, sum, dy.item());
-                                    return autograd::Gradients(1);
-                                  }));
-  return {value, scalar(weight, {.dtype = DType::f64, .device = source->device()})};
+  return autograd::record("pytorch",
+                          scalar(sum.item<double>(), options),
+                          {on_tape},
+                          autograd::Formula([source, sum](const Tensor& dy) {
+                            backward(*source, sum, dy.item());
+                            return autograd::Gradients(1);
+                          }));
+}
+
+}  // namespace
+
+WeightedSum record_loss(const at::Tensor& sum, double weight) {
+  return {
+      record(sum),
+      scalar(weight, {.dtype = DType::f64, .device = ReplicaScope::current().source()->device()})};
 }
 
 WeightedSum record_loss(const at::Tensor& sum, const at::Tensor& weight) {
@@ -88,9 +94,12 @@ WeightedSum record_loss(const at::Tensor& sum, const at::Tensor& weight) {
   return record_loss(sum, weight.item<double>());
 }
 
+WeightedSum record_loss(const at::Tensor& sum, const std::optional<at::Tensor>& weight) {
+  return weight ? record_loss(sum, *weight) : WeightedSum{record(sum), {}};
+}
+
 WeightedSum record_mean_loss(const at::Tensor& mean, RowRange rows) {
-  const auto n = static_cast<double>(rows.size());
-  return record_loss(mean.defined() ? mean * n : mean, n);
+  return {record(mean.defined() ? mean * static_cast<double>(rows.size()) : mean), {}};
 }
 
 }  // namespace tandem::libtorch::detail

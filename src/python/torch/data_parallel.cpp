@@ -24,7 +24,7 @@ namespace {
 /// A loss, as DataParallel::step takes it.
 struct LossParts {
   at::Tensor sum;
-  at::Tensor weight;
+  std::optional<at::Tensor> weight;  ///< none: the rows of the replica
 };
 
 /// The loss function of Python: loss(replica, batch). It returns a scalar, which counts as the mean
@@ -38,9 +38,7 @@ class PythonLoss {
       const nb::object value = nb::handle(function_.get())(replica.object(), part);
       if (PyTuple_Check(value.ptr()) && nb::len(value) == 2)
         return LossParts{tensor(value[0]), weight(value[1])};
-      const at::Tensor mean = tensor(value);
-      const auto rows = static_cast<double>(context().rows.size());
-      return LossParts{mean * rows, at::scalar_tensor(rows, at::kDouble)};
+      return LossParts{tensor(value) * static_cast<double>(context().rows.size()), std::nullopt};
     });
   }
 

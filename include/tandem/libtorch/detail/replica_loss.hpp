@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "tandem/ops/loss.hpp"
 #include "tandem/runtime/context.hpp"
 
@@ -19,6 +21,8 @@ namespace tandem::libtorch::detail {
 WeightedSum record_loss(const at::Tensor& sum, double weight);
 /// The same with the weight as a scalar of PyTorch, for example a count of labels.
 WeightedSum record_loss(const at::Tensor& sum, const at::Tensor& weight);
+/// The same with a weight, or without: a sum over the replica's rows.
+WeightedSum record_loss(const at::Tensor& sum, const std::optional<at::Tensor>& weight);
 /// The same for a loss that is the mean over the replica's rows.
 WeightedSum record_mean_loss(const at::Tensor& mean, RowRange rows);
 

@@ -66,6 +66,7 @@ struct Call {
     ReplicaHashes hashes;
     bool loss_is_non_finite = false;
     double sum = 0, weight = 0;      ///< the loss and its weight
+    bool has_weighted_loss = false;  ///< the weight is the loss's own, and not the rows
     std::vector<std::uint8_t> used;  ///< by place: 1 if any of several processes has a gradient
     WholeStep agreed;                ///< of all processes
     LeafSums leaf_sums;              ///< sums of gradients, in the bitwise mode
@@ -141,6 +142,9 @@ struct Call {
   std::optional<double> loss_scale;
   bool shared_update = false;  ///< all devices take part in the optimizer's update
   bool compares = false;       ///< this step compares the replicas' values
+  /// Kinds of losses that replicas have returned. One that waits for weights must not wait for one
+  /// that has none.
+  std::atomic<bool> has_weighted_losses{false}, has_mean_losses{false};
   // Note [Steps without effect], non_finite_check.cpp
   std::atomic<bool> gradients_are_non_finite{false};
   std::atomic<bool> has_no_effect{false};  ///< set before the vote

@@ -30,7 +30,7 @@ WeightedSum weighted(const Tensor& loss, RowRange rows) {
                "step: the loss must be a scalar, got ",
                loss.describe());
   const auto n = static_cast<double>(rows.size());
-  return {loss * n, scalar(n, {.dtype = loss.dtype(), .device = loss.device()})};
+  return {loss * n, {}};
 }
 
 }  // namespace tandem::parallel::detail

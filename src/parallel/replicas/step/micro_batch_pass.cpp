@@ -13,10 +13,11 @@
 
 #include "parallel/replicas/call/processes.hpp"
 
-// Note [Micro-batches]: the weight of the whole batch is known only after the forward of the last
-// micro-batch. Until then gradients are divided by the batch's rows, by the same number in all
-// replicas, since synchronised batch norm adds up what it makes of them; before the last backward,
-// whose gradients are reduced, they are rescaled to the batch's weight. All parts have the same
+// Note [Micro-batches]: gradients are divided by the whole batch's rows, by the same number in all
+// replicas, since synchronised batch norm adds up what it makes of them. That is the mean of losses
+// that are means, and no replica waits for another between its forward and its backward. The weight
+// of losses that have their own is known only after all forwards of the last micro-batch: before
+// the last backward, whose gradients are reduced, all are rescaled to it. All parts have the same
 // position of random numbers and their own rows of the batch, so dropout masks are the whole
 // batch's.
 namespace tandem::parallel {
@@ -34,6 +35,12 @@ void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& t
   for (std::size_t b = 0; b < made.size(); ++b)
     if (made[b] != 0) Tensor(part.replica->parameters()->grads(static_cast<int>(b))).mul_(factor);
   scale_outside(part.outside, factor);
+}
+
+/// Whether the part adds up its weight with the others'. Devices of several processes always do,
+/// since those without rows do not know what the others' losses are.
+bool waits_for_weights(const Call& call, const Call::Part& part) {
+  return part.has_weighted_loss || call.processes->are_several();
 }
 
 /// Tells the other processes how many rows of a micro-batch the part has, if they take part.
@@ -67,7 +74,7 @@ void MicroBatchPass::run_micro_batch(Call& call, Call::Part& part, std::size_t i
   in_phase(part, Phase::loss, [&, &share = share, &sum = sum, &weight = weight] {
     part.sum += sum;
     part.weight += weight;
-    if (index + 1 == call.micro_batches.size()) {
+    if (index + 1 == call.micro_batches.size() && waits_for_weights(call, part)) {
       // The whole batch's weight, so that the gradients need no division afterwards.
       const Tensor total = total_weight(call, part);
       rescale_gradients(call, part, total);
@@ -104,9 +111,14 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
     }
     if (k + 1 < count && !is_empty) buffers_.follow(call, part, micro_batch);
   }
-  if ((part.active || call.processes->are_several()) &&
-      !call.micro_batches.back().has_rows(part.index()))
-    in_phase(part, Phase::loss, [&] { rescale_gradients(call, part, total_weight(call, part)); });
+  if (!call.micro_batches.back().has_rows(part.index())) {
+    in_phase(part, Phase::loss, [&] {
+      if (waits_for_weights(call, part))
+        rescale_gradients(call, part, total_weight(call, part));
+      else if (part.active && part.whole.rows == 0)
+        non_finite().inspect_weight(call, part, 0);
+    });
+  }
   finish_reduction(call, part);
 }
 
