@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 
 #include <unistd.h>
@@ -77,6 +78,19 @@ const char* stand_in_report(int i) {
 }
 void stand_in_forget_reports() {
   locked([](Machine& m) { m.reports.forget(); });
+}
+int stand_in_fail(const char* failures) {
+  return locked([=](Machine& m) {
+    try {
+      m.failures.add(failures);
+      return 1;
+    } catch (const std::invalid_argument&) {
+      return 0;
+    }
+  });
+}
+void stand_in_forget_failures() {
+  locked([](Machine& m) { m.failures.forget(); });
 }
 unsigned long stand_in_calls(const char* name) {
   return locked([=](Machine& m) { return static_cast<unsigned long>(m.failures.calls(name)); });

@@ -28,6 +28,12 @@ void* stand_in_host(const void* p);
 int stand_in_reports();
 const char* stand_in_report(int i);
 void stand_in_forget_reports();
+/// Lets calls fail, by count from here on: "cudaMalloc:2,ncclReduce:1+" (class Failures).
+///
+/// @return  0: it is no such text, and nothing changes.
+int stand_in_fail(const char* failures);
+/// No call is to fail any more.
+void stand_in_forget_failures();
 /// How often a call was made.
 unsigned long stand_in_calls(const char* name);
 /// "cudaMalloc 3\ncudaFree 1\n": all of them. The text lives until the next call of this function.

@@ -20,9 +20,15 @@ int usual_code(const std::string& call) {
 }  // namespace
 
 Failures::Failures(const std::string& text) {
+  add(text);
+}
+
+void Failures::add(const std::string& text) {
   std::istringstream all(text);
-  for (std::string one; std::getline(all, one, ',');)
+  for (std::string one; std::getline(all, one, ',');) {
     failures_.push_back(read(one));
+    failures_.back().first += calls(failures_.back().call);
+  }
 }
 
 Failures::Failure Failures::read(const std::string& text) {

@@ -17,6 +17,12 @@ class Failures {
   ///              one with error 700, and all from the second one on. Empty: none.
   /// @throws std::invalid_argument  it is no such text.
   explicit Failures(const std::string& text);
+  /// More of them, by count from here on.
+  ///
+  /// @throws std::invalid_argument  as above.
+  void add(const std::string& text);
+  /// No call is to fail. Counts go on.
+  void forget() { failures_.clear(); }
 
   /// Counts a call.
   ///

@@ -21,7 +21,7 @@ void* mapped(int file, std::size_t size, int access) {
 
 }  // namespace
 
-Memory::Memory() {
+void Memory::map() {
   const int file = memfd_create("tandem-stand-in-gpus", MFD_CLOEXEC);
   if (file < 0) throw std::runtime_error("memfd_create fails, so there is no memory for GPUs");
   for (; size_ >= kLeast; size_ /= 2) {
@@ -30,7 +30,7 @@ Memory::Memory() {
     void* const used = mapped(file, size_, PROT_READ | PROT_WRITE);
     if (shown != MAP_FAILED && used != MAP_FAILED) {
       close(file);
-      // A process that a program forks has memory of its own there, as it has no GPU of its parent.
+      // As with CUDA, a process that is forked from here on has no use of its parent's GPUs.
       madvise(shown, size_, MADV_DONTFORK);
       madvise(used, size_, MADV_DONTFORK);
       begin_ = fresh_ = static_cast<std::byte*>(shown);
@@ -47,6 +47,7 @@ Memory::Memory() {
 
 // A page stays free behind each block, so that what runs past a block's end is in none.
 const Memory::Block* Memory::allocate(int gpu, std::size_t nbytes) {
+  if (begin_ == nullptr) map();
   const std::size_t size = (nbytes + kPage - 1) / kPage * kPage;
   std::byte* p = fresh_;
   if (size + kPage <= static_cast<std::size_t>(begin_ + size_ - fresh_))

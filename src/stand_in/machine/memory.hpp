@@ -21,10 +21,10 @@ class Memory {
     int gpu;
   };
 
-  /// @throws std::runtime_error  there are no addresses.
-  Memory();
-
+  /// At first it maps the file: a process that a program forks before may have GPUs of its own.
+  ///
   /// @return  null: no addresses are left.
+  /// @throws std::runtime_error  the process may not map as much.
   const Block* allocate(int gpu, std::size_t nbytes);
   /// The block begins at `p`: find() has said so.
   void free(const void* p);
@@ -43,6 +43,7 @@ class Memory {
   bool is_pinned(const void* p) const;
 
  private:
+  void map();
   std::byte* recycled(std::size_t size);
 
   std::size_t size_ = std::size_t{4} << 40;
