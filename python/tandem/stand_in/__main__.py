@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 FOLDER = pathlib.Path(__file__).parent
-LIBRARIES = ["libcudart.so.13", "libcuda.so.1", "libnccl.so.2"]
+LIBRARIES = ["libcudart.so.13", "libcuda.so.1", "libnccl.so.2", "libtandem_stand_in_threads.so"]
 EPILOG = """A report names what is wrong: a missing wait or record_stream, the host in a GPU's memory, memory that is
 not allocated, a kernel or a call that nobody wrote. What it proves, and what not, is in docs/torch-stand-in.md."""
 
