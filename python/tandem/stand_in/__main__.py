@@ -6,6 +6,7 @@ import argparse
 import os
 import pathlib
 import sys
+from collections.abc import Mapping, Sequence
 
 FOLDER = pathlib.Path(__file__).parent
 LIBRARIES = ["libcudart.so.13", "libcuda.so.1", "libnccl.so.2", "libtandem_stand_in_threads.so"]
@@ -13,7 +14,7 @@ EPILOG = """A report names what is wrong: a missing wait or record_stream, the h
 not allocated, a kernel or a call that nobody wrote. What it proves, and what not, is in docs/torch-stand-in.md."""
 
 
-def parser():
+def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog="python -m tandem.stand_in", description=__doc__.split(". ", maxsplit=1)[0] + ".", epilog=EPILOG)
     p.add_argument("--gpus", metavar="N", help="GPUs of the machine (4)")
     p.add_argument("--memory", metavar="SIZE", help="memory of each GPU, such as 512MiB (16GiB)")
@@ -29,15 +30,18 @@ def parser():
     return p
 
 
-def split(arguments):
+def split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
     """(own arguments, the program's): Python's -m and -c begin a program as a file does."""
-    for i, argument in enumerate(arguments):
-        if argument in ("-m", "-c"):
+    with_values = {option for action in parser()._actions if action.nargs is None for option in action.option_strings}
+    i = 0
+    while i < len(arguments) and arguments[i].startswith("-"):
+        if arguments[i] in ("-m", "-c"):
             return [*arguments[:i], "-"], arguments[i:]
+        i += 2 if arguments[i] in with_values else 1
     return arguments, None
 
 
-def environment(options, before):
+def environment(options: argparse.Namespace, before: Mapping[str, str]) -> dict[str, str]:
     """The variables of a process that runs on the stand-in."""
     given = {"GPUS": options.gpus, "MEMORY": options.memory, "SEED": options.seed, "PEERS": "0" if options.no_peers else None,
              "FAIL": ",".join(options.fail) or None, "DEADLINE": options.deadline, "STRICT": "1" if options.strict else None,
@@ -46,12 +50,14 @@ def environment(options, before):
     after.update({f"TANDEM_STAND_IN_{name}": value for name, value in given.items() if value is not None})
     after["LD_PRELOAD"] = ":".join([*(str(FOLDER / "lib" / name) for name in LIBRARIES), *filter(None, [before.get("LD_PRELOAD")])])
     after["PYTHONPATH"] = os.pathsep.join([str(FOLDER / "hook"), *filter(None, [before.get("PYTHONPATH")])])
+    if sys.dont_write_bytecode:
+        after["PYTHONDONTWRITEBYTECODE"] = "1"
     after["TANDEM_STAND_IN_OPS"] = str(FOLDER / "lib" / "libtandem_stand_in_ops.so")
     return after
 
 
-def main(arguments):
-    own, program = split(arguments)
+def main(arguments: Sequence[str]) -> int:
+    own, program = split(list(arguments))
     options = parser().parse_args(own)
     absent = [name for name in LIBRARIES if not (FOLDER / "lib" / name).exists()]
     if absent:

@@ -89,6 +89,11 @@ nccl.ncclAllReduce(p, p, ctypes.c_size_t(4), 7, 0, ctypes.c_void_p(ranks[0]), No
             self.assertEqual(ended.status, 2, ended.errors)
             self.assertIn(remedy, ended.errors)
 
+    def test_arguments_and_signals(self):
+        ended = launch("import os, signal, sys; print(sys.argv[1:]); sys.stdout.flush(); os.kill(os.getpid(), signal.SIGTERM)",
+                       arguments=("-c", "--gpus", "-m"))
+        self.assertEqual((ended.output.strip(), ended.status), ("['-c', '--gpus', '-m']", -15), ended.errors)
+
     def test_gpus_and_memory(self):
         ended = launch("import torch; print(torch.cuda.device_count(), torch.cuda.mem_get_info(1)[1])", "--gpus", "2", "--memory", "64MiB")
         self.assertEqual(ended.output.split(), ["2", str(64 << 20)], ended.errors)

@@ -21,12 +21,12 @@ class Ended:
     reports: list  # of {"kind", "name", "text"}
 
 
-def launch(program, *options, deadline=60, python=("-B",)):
+def launch(program, *options, deadline=60, arguments=()):
     """A program's text, with the launcher's options."""
     with tempfile.TemporaryDirectory() as folder:
         lines, file = pathlib.Path(folder, "reports"), pathlib.Path(folder, "program.py")
         file.write_text(program, encoding="utf-8")
-        done = subprocess.run([sys.executable, *python, LAUNCHER, "--reports", str(lines), *options, str(file)],
+        done = subprocess.run([sys.executable, "-B", LAUNCHER, "--reports", str(lines), *options, str(file), *arguments],
                               capture_output=True, text=True, timeout=deadline, check=False)
         reports = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()] if lines.exists() else []
     return Ended(done.returncode, done.stdout, done.stderr, reports)

@@ -7,6 +7,9 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -14,24 +17,24 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 class Loader(importlib.abc.Loader):
     """PyTorch's own, and then the library of ops."""
 
-    def __init__(self, own):
+    def __init__(self, own: importlib.abc.Loader) -> None:
         self.own = own
 
-    def create_module(self, spec):
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         return self.own.create_module(spec)
 
-    def exec_module(self, module):
+    def exec_module(self, module: ModuleType) -> None:
         self.own.exec_module(module)
         library = os.environ.get("TANDEM_STAND_IN_OPS")
         if library:
             module.ops.load_library(library)
 
-    def __getattr__(self, name):  # what tools ask of a file's loader
+    def __getattr__(self, name: str) -> Any:  # what tools ask of a file's loader
         return getattr(self.own, name)
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         if name != "torch":
             return None
         sys.meta_path.remove(self)
@@ -41,7 +44,7 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def run_next():
+def run_next() -> None:
     """The environment may have a file of this name, which Python has not found because of this one."""
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if os.path.abspath(p or ".") != HERE])
     if spec is not None and spec.loader is not None:
