@@ -11,6 +11,8 @@ namespace tandem::stand_in {
 /// For the dispatch key CPU: what the host lacks, so that a GPU's op finds it.
 void register_batch_norm(torch::Library& host);
 void register_recurrent_cells(torch::Library& host);
+void register_rms_norm(torch::Library& host);
+void register_widened_products(torch::Library& host);
 
 /// For the dispatch key CUDA: all ops that the host has.
 void register_host_kernels(torch::Library& gpu);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,8 +105,12 @@ class HostKernel : public c10::OperatorKernel {
         host_(takes_host_tensors(short_name()) ? HostTensors::taken : HostTensors::refused),
         waits_(waits(short_name())),
         returns_(schema.returns().size()) {
-    for (const c10::Argument& argument : schema.arguments())
-      arguments_.push_back({is_written(argument), is_generator(argument)});
+    for (const c10::Argument& argument : schema.arguments()) {
+      const bool is_running = argument.name().starts_with("running_");
+      if (argument.name() == "training" || argument.name() == "train")
+        training_ = arguments_.size();
+      arguments_.push_back({is_written(argument), is_generator(argument), is_running});
+    }
     for (const c10::Argument& result : schema.returns())
       returns_tensors_ |= result.type()->kind() == c10::TypeKind::TensorType ||
                           result.type()->kind() == c10::TypeKind::ListType;
@@ -122,22 +127,24 @@ class HostKernel : public c10::OperatorKernel {
     call.take_resized();
     for (std::size_t i = stack->size() - returns_; i < stack->size(); ++i)
       replace_tensors((*stack)[i], [&](const at::Tensor& x) { return call.to_gpu(x); });
-    if (waits_ || (returns_ > 0 && !returns_tensors_)) call.reach();
+    if (waits_ || call.has_mask() || (returns_ > 0 && !returns_tensors_)) call.reach();
   }
 
  private:
   struct Argument {
-    bool writes, is_generator;
+    bool writes, is_generator, is_running;  // statistics, which schemas do not mark as written
   };
 
   std::string_view short_name() const { return std::string_view(name_).substr(6); }
 
   void take_arguments(OpCall& call, torch::jit::Stack& stack) const {
     const std::size_t first = stack.size() - arguments_.size();
+    const bool trains =
+        !training_ || !stack[first + *training_].isBool() || stack[first + *training_].toBool();
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
       c10::IValue& value = stack[first + i];
-      replace_tensors(value,
-                      [&](const at::Tensor& x) { return call.to_host(x, arguments_[i].writes); });
+      const bool writes = arguments_[i].writes || (arguments_[i].is_running && trains);
+      replace_tensors(value, [&](const at::Tensor& x) { return call.to_host(x, writes); });
       if (!value.isDevice() || !value.toDevice().is_cuda()) continue;
       if (value.toDevice().has_index()) call.set_device(value.toDevice());
       value = c10::Device(at::kCPU);
@@ -152,6 +159,7 @@ class HostKernel : public c10::OperatorKernel {
   HostTensors host_;
   bool waits_, returns_tensors_ = false;
   std::size_t returns_;
+  std::optional<std::size_t> training_;  // the argument that says so
   std::vector<Argument> arguments_;
 };
 

@@ -78,6 +78,7 @@ at::Tensor OpCall::to_host(const at::Tensor& x, bool writes) {
     if (has_host_ && guard_) refuse("cpu");
     return x;
   }
+  has_mask_ |= x.scalar_type() == at::kBool || x.scalar_type() == at::kByte;
   set_device(x.device());
   if (has_host_) refuse("cpu");
   if (x.device() != guard_->current_device() && x.dim() > 0) refuse(x.device().str());

@@ -42,6 +42,8 @@ class OpCall {
   void take_resized() const;
   /// The host has a result of the GPU, or its size: it has waited for the stream.
   void reach() const;
+  /// An index is a mask: its count of rows is known once the host has waited.
+  bool has_mask() const { return host_ == HostTensors::taken && has_mask_; }
   int gpu() const { return guard_->current_device().index(); }
 
  private:
@@ -59,7 +61,7 @@ class OpCall {
 
   const char* name_;
   HostTensors host_;
-  bool has_host_ = false, has_begun_ = false;
+  bool has_host_ = false, has_begun_ = false, has_mask_ = false;
   std::optional<c10::cuda::CUDAGuard> guard_;
   CUstream_st* stream_ = nullptr;
   std::vector<Pair> pairs_;

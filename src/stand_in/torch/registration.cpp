@@ -28,6 +28,8 @@ bool register_all() {
   torch::Library& host = library(c10::DispatchKey::CPU);
   register_batch_norm(host);
   register_recurrent_cells(host);
+  register_rms_norm(host);
+  register_widened_products(host);
   torch::Library& gpu = library(c10::DispatchKey::CUDA);
   register_host_kernels(gpu);
   register_attention(gpu);

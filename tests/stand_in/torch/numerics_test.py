@@ -97,6 +97,14 @@ class NumericsTest(StandInTest):
             on_gpu, on_host = (F.scaled_dot_product_attention(y, y, y, is_causal=True) for y in (x.cuda(), x.float()))
             self.assert_close(on_gpu, on_host, tolerance)
 
+    def test_products_of_16_bits_with_a_result_of_32(self):
+        a, b, x = torch.randn(2, 5, 6).half(), torch.randn(2, 6, 7).half(), torch.randn(2, 5, 7).half()
+        ga, gb, gx = a.cuda(), b.cuda(), x.cuda()
+        self.assert_close(torch.mm(ga[0], gb[0], out_dtype=torch.float32), a[0].float() @ b[0].float())
+        self.assert_close(torch.bmm(ga, gb, out_dtype=torch.float32), a.float() @ b.float())
+        self.assert_close(torch.baddbmm(gx, ga, gb, out_dtype=torch.float32), x.float() + a.float() @ b.float())
+        self.assert_close(torch.addmm(gx[0], ga[0], gb[0], out_dtype=torch.float32), x[0].float() + a[0].float() @ b[0].float())
+
     def test_attention_drops_alike_in_backward(self):
         x = torch.randn(1, 2, 64, 8, device="cuda", dtype=torch.float64, requires_grad=True)
         state = torch.cuda.get_rng_state()

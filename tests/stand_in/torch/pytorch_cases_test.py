@@ -5,7 +5,6 @@
 Their source is no part of tandem: scripts/torch-acceptance fetches it, and where it is not, nothing is run.
 """
 
-import importlib.util
 import os
 import pathlib
 import re
@@ -13,6 +12,7 @@ import sys
 import types
 import unittest
 
+import expecttest_module
 import torch
 from control import reports
 
@@ -31,11 +31,8 @@ def source():
 
 
 def load(text):
-    """The cases as a module. PyTorch's test library imports expecttest, which they do not use."""
-    if importlib.util.find_spec("expecttest") is None:
-        absent = types.ModuleType("expecttest")
-        absent.TestCase = unittest.TestCase
-        sys.modules["expecttest"] = absent
+    """The cases as a module."""
+    expecttest_module.provide()
     for pattern, replacement in CHANGES:
         text = re.sub(pattern, replacement, text)
     module = types.ModuleType("pytorch_cases")

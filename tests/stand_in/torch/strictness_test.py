@@ -61,10 +61,24 @@ class StrictnessTest(StandInTest):
     def test_result_of_unknown_size_is_a_wait_of_the_host(self):
         side = torch.cuda.Stream(device=0)
         x = torch.ones(10, device="cuda:0")
-        x.nonzero()
-        with torch.cuda.stream(side):
-            x.sum()
-        self.assertEqual(reports(), [])
+        for wait in (x.nonzero, lambda: x[x > 0], lambda: x.equal(x)):
+            x.add_(1)
+            wait()
+            with torch.cuda.stream(side):
+                x.sum()
+            self.assertEqual(LIBRARY.stand_in_reports(), 0)
+            torch.cuda.synchronize(0)
+
+    def test_running_statistics_are_written(self):
+        norm, x, side = torch.nn.BatchNorm1d(4).cuda(), torch.ones(3, 4, device="cuda"), torch.cuda.Stream()
+        for training in (True, False):
+            norm.train(training)
+            torch.cuda.synchronize()
+            norm(x)
+            with torch.cuda.stream(side):
+                norm.running_mean.sum()
+            found = "".join(reports())
+            self.assertEqual("without a wait for the write by 'aten::native_batch_norm'" in found, training, found)
 
     def test_wait_of_another_thread(self):
         """It counts for those who come after that thread, by a lock or its end."""
