@@ -4,7 +4,10 @@
 #include "stand_in/machine/host_knowledge.hpp"
 
 #include <cstdint>
+#include <new>
 #include <utility>
+
+#include <pthread.h>
 
 namespace tandem::stand_in {
 namespace {
@@ -18,6 +21,12 @@ std::shared_ptr<const Clock>& known() {
 }
 
 }  // namespace
+
+// A process is forked while other threads are anywhere, and has none of them: what they were at is
+// left as it is, and all places are new.
+HostKnowledge::HostKnowledge() {
+  pthread_atfork(nullptr, nullptr, [] { new (&get().places_) std::array<Place, 4096>; });
+}
 
 HostKnowledge& HostKnowledge::get() {
   static HostKnowledge& one = *new HostKnowledge;

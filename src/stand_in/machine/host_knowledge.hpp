@@ -39,6 +39,7 @@ class HostKnowledge {
     std::atomic<const Clock*> quick = nullptr;
     std::shared_ptr<const Clock> left = nullptr;
   };
+  HostKnowledge();
   Place& place(const void* lock);
 
   std::array<Place, 4096> places_;
