@@ -3,8 +3,10 @@
 
 #include "stand_in/machine/machine.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -14,6 +16,10 @@ namespace tandem::stand_in {
 namespace {
 
 constexpr int kIllegalAddress = 700;  // CUDA's number
+/// What fresh memory has, and how much of a block gets it: a large one may never be used as a
+/// whole.
+constexpr int kFresh = 0xCD;
+constexpr std::size_t kMostFilled = std::size_t{64} << 20;
 
 Machine* made() {
   try {
@@ -112,6 +118,7 @@ void* Machine::allocate(int gpu, std::size_t nbytes) {
   if (block == nullptr) return nullptr;
   own += block->size;
   uses_.add(block->data, block->size);
+  std::memset(memory.host(block->data), kFresh, std::min(block->size, kMostFilled));
   return block->data;
 }
 

@@ -81,7 +81,7 @@ at::Tensor OpCall::to_host(const at::Tensor& x, bool writes) {
   has_mask_ |= x.scalar_type() == at::kBool || x.scalar_type() == at::kByte;
   set_device(x.device());
   if (has_host_) refuse("cpu");
-  if (x.device() != guard_->current_device() && x.dim() > 0) refuse(x.device().str());
+  if (x.device() != guard_->current_device()) refuse(x.device().str());
   for (Pair& p : pairs_)
     if (p.gpu.is_same(x)) return p.writes |= writes, p.host;
   if (x.is_sparse()) return sparse_to_host(x, writes);

@@ -118,6 +118,10 @@ TEST_F(MachineTest, TheHostFindsAGpusBytesAtTheirSecondAddress) {
   EXPECT_EQ(machine.memory.host(this), this);
 }
 
+TEST_F(MachineTest, FreshMemoryIsNotZero) {
+  EXPECT_EQ(static_cast<unsigned char*>(machine.memory.host(p))[4095], 0xCD);
+}
+
 TEST_F(MachineTest, TheHostCannotReadThemAtTheFirst) {
   EXPECT_DEATH(static_cast<void>(*static_cast<volatile char*>(p)), "");
 }

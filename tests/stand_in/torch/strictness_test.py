@@ -121,6 +121,9 @@ class StrictnessTest(StandInTest):
             torch.ones(2, device="cuda:0") + torch.ones(2, device="cuda:1")
         with self.assertRaisesRegex(RuntimeError, "Expected all tensors to be on the same device"):
             torch.ones(2, device="cuda:0") + torch.ones(2)
+        with self.assertRaisesRegex(RuntimeError, "Expected all tensors to be on the same device"):
+            torch.ones(2, device="cuda:0") + torch.ones((), device="cuda:1")
+        torch.ones(2, device="cuda:0") + torch.ones(())  # a number
 
     def test_graphs_are_refused_by_name(self):
         with torch.cuda.stream(torch.cuda.Stream()), self.assertRaisesRegex(RuntimeError, "not supported by the stand-in"):
