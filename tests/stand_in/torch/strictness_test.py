@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that are wrong on hardware are reported by name, and right ones are not."""
 
+import ctypes
 import threading
 import unittest
 
@@ -79,6 +80,19 @@ class StrictnessTest(StandInTest):
                 norm.running_mean.sum()
             found = "".join(reports())
             self.assertEqual("without a wait for the write by 'aten::native_batch_norm'" in found, training, found)
+
+    def test_wait_of_the_host_for_an_event(self):
+        x, done = torch.ones(1000, device="cuda:0"), torch.cuda.Event()
+        done.record()
+        done.synchronize()
+        with torch.cuda.stream(torch.cuda.Stream(device=0)):
+            x.sum()
+        self.assertEqual(reports(), [])
+
+    def test_copy_to_pageable_memory_is_a_wait_of_the_host(self):
+        x, y = torch.ones(4, device="cuda:0"), torch.zeros(4)
+        LIBRARY.cudaMemcpyAsync(ctypes.c_void_p(y.data_ptr()), ctypes.c_void_p(x.data_ptr()), ctypes.c_size_t(16), 2, None)
+        self.assertEqual(y.sum().item(), 4)
 
     def test_wait_of_another_thread(self):
         """It counts for those who come after that thread, by a lock or its end."""
