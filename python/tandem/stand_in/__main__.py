@@ -50,6 +50,7 @@ def environment(options: argparse.Namespace, before: Mapping[str, str]) -> dict[
     after.update({f"TANDEM_STAND_IN_{name}": value for name, value in given.items() if value is not None})
     after["LD_PRELOAD"] = ":".join([*(str(FOLDER / "lib" / name) for name in LIBRARIES), *filter(None, [before.get("LD_PRELOAD")])])
     after["PYTHONPATH"] = os.pathsep.join([str(FOLDER / "hook"), *filter(None, [before.get("PYTHONPATH")])])
+    after.setdefault("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "1")  # seconds for threads of backward, which may have nothing more to do
     if sys.dont_write_bytecode:
         after["PYTHONDONTWRITEBYTECODE"] = "1"
     after["TANDEM_STAND_IN_OPS"] = str(FOLDER / "lib" / "libtandem_stand_in_ops.so")

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <unistd.h>
 
 #include "stand_in/machine/host_knowledge.hpp"
 
@@ -35,6 +36,14 @@ void leave(const void* lock) {
 int entered(int status, const void* lock) {
   if (status == 0) HostKnowledge::get().enter(lock);
   return status;
+}
+
+/// Whether Python is ending the process; false where there is no Python.
+bool python_ends() {
+  for (const char* const name : {"Py_IsFinalizing", "_Py_IsFinalizing"})
+    if (void* const ends = dlsym(RTLD_DEFAULT, name))
+      return reinterpret_cast<int (*)()>(ends)() != 0;
+  return false;
 }
 
 /// What a thread begins with.
@@ -149,6 +158,17 @@ int pthread_create(pthread_t* thread,
 int pthread_join(pthread_t thread, void** result) {
   TANDEM_OWN(pthread_join);
   return entered(library(thread, result), reinterpret_cast<const void*>(thread));
+}
+
+// Python before 3.14 ends a thread so that wants its lock while the process ends. A thread of
+// PyTorch's backward is then within destructors, through which nothing may be thrown, and the
+// process would be aborted: so the thread stays where it is, as in later versions.
+void pthread_exit(void* result) {
+  while (python_ends())
+    pause();
+  TANDEM_OWN(pthread_exit);
+  library(result);
+  __builtin_unreachable();
 }
 
 }  // extern "C"

@@ -82,6 +82,16 @@ nccl.ncclAllReduce(p, p, ctypes.c_size_t(4), 7, 0, ctypes.c_void_p(ranks[0]), No
         self.assertEqual(ended.status, -6, ended.errors)
         self.assertIn("ncclGroupStart", ended.reports[0]["text"])
 
+    def test_end_beside_threads_of_backward(self):
+        """They may be within PyTorch's destructors when Python ends; each of a few processes ends well."""
+        for _ in range(3):
+            ended = launch("""
+import torch
+model = torch.nn.DataParallel(torch.nn.Linear(8, 2).cuda())
+model(torch.ones(16, 8, device="cuda")).sum().backward()
+""")
+            self.assertEqual(ended.status, 0, ended.errors)
+
     def test_settings_that_are_wrong(self):
         for option, value, remedy in (("--gpus", "99", "set it to a number from 0 to 16"), ("--memory", "16GB", "write it as 16GiB"),
                                       ("--fail", "cudaMalloc", "write CALL:COUNT")):
