@@ -49,6 +49,12 @@ FOLDERS = {
         "update": ["device", "exchange"],
         "wrapper": ["device", "kernels", "modules", "graph", "update"],
     },
+    "stand_in": {
+        "machine": [],
+        "cuda": ["machine"],
+        "nccl": ["machine"],
+        "torch": ["cuda"],
+    },
     "sim": {
         "machine": [],
         "links": ["machine"],
@@ -96,7 +102,7 @@ CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else)\b")
 BACKEND_CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|CUDNN|ONEDNN|DNNL|MPI)")
 STANDARD_HEADER = re.compile(r"^[a-z_0-9]+$")
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cudnn|curand|cusparse|nccl|nvtx|nvml|nvToolsExt|cub/|thrust/|cooperative_groups)")
-TORCH_USERS = ("src/python/torch/", "bench/libtorch/", "tests/libtorch/", "tests/consumer/torch.cpp", "examples/libtorch/")
+TORCH_USERS = ("src/python/torch/", "src/stand_in/torch/", "bench/libtorch/", "tests/libtorch/", "tests/consumer/torch.cpp", "examples/libtorch/")
 TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 OPEN_ITEM = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\(#\d+\))")
 HEAD = [r"SPDX-FileCopyrightText: \d{4} ", r"SPDX-License-Identifier: \S+"]

@@ -27,6 +27,7 @@ ARROWS = {
     "report": ["parallel", "explain"],
     "cli": ["train", "report", "sim", "world"],
     "python": ["libtorch", "report"],
+    "stand_in": [],
 }
 
 TOP_LEVEL = ["include", "src", "tests", "examples", "bench", "cmake", "python", "scripts", ".ci"]

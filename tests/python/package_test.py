@@ -70,10 +70,13 @@ class PackageTest(unittest.TestCase):
         said = run(python, "-c", STEP, env=with_torch).split()
         self.assertEqual(said[:2], ["True", "False"])
         self.assertTrue(said[2].startswith(str(self.folder)), said)
+        on_gpu = "import torch; print(torch.ones(2, device='cuda:3').sum().item())"
+        self.assertEqual(run(python, "-m", "tandem.stand_in", "-c", on_gpu, env=with_torch).split(), ["2.0"])
 
     def check_names(self, wheel):
         names = zipfile.ZipFile(wheel).namelist()
-        for name in ("tandem/py.typed", "tandem/_core.pyi", "tandem/_torch.pyi", "tandem/__init__.py", "tandem/lib/libtandem.so"):
+        for name in ("tandem/py.typed", "tandem/_core.pyi", "tandem/_torch.pyi", "tandem/__init__.py", "tandem/lib/libtandem.so",
+                     "tandem/stand_in/__main__.py", "tandem/stand_in/hook/sitecustomize.py", "tandem/stand_in/lib/libcudart.so.13"):
             self.assertIn(name, names)
         licences = [name for name in names if name.endswith("licenses/LICENSE")]
         self.assertEqual(len(licences), 1, names)

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "stand_in/machine/machine.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include <unistd.h>
+
+namespace tandem::stand_in {
+namespace {
+
+constexpr int kIllegalAddress = 700;  // CUDA's number
+/// What fresh memory has, and how much of a block gets it: a large one may never be used as a
+/// whole.
+constexpr int kFresh = 0xCD;
+constexpr std::size_t kMostFilled = std::size_t{64} << 20;
+
+Machine* made() {
+  try {
+    return new Machine(read_settings());
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "tandem.stand_in: %s\n", e.what());
+    std::fflush(stderr);
+    _exit(2);
+  }
+}
+
+std::string place(const CUstream_st& s) {
+  return "stream " + std::to_string(s.number) + " of GPU " + std::to_string(s.gpu);
+}
+
+}  // namespace
+
+Machine& Machine::get() {
+  static Machine& one = *made();
+  return one;
+}
+
+Machine::Machine(const Settings& s)
+    : settings(s), reports(s.reports), failures(s.failures), streams(s.seed) {
+  for (int gpu = 0; gpu < s.gpus; ++gpu)
+    make_stream(gpu, 0);  // default streams are the first ones
+}
+
+void Machine::fatal(const std::string& kind, const std::string& name, const std::string& why) {
+  reports.add(kind, name, why);
+  std::fflush(nullptr);
+  std::abort();
+}
+
+CUstream_st* Machine::stream(CUstream_st* handle, int gpu) {
+  return reinterpret_cast<std::uintptr_t>(handle) <= 2 ? &streams[static_cast<std::size_t>(gpu)]
+                                                       : handle;
+}
+
+void Machine::next_task(CUstream_st* s) {
+  const auto host = HostKnowledge::own();
+  if (host != nullptr && host != s->host) {
+    s->clock.join(*host);
+    s->host = host;
+  }
+  s->clock.note(s->number, ++s->given);
+}
+
+void Machine::wait(CUstream_st* s, const std::shared_ptr<Mark>& mark) {
+  if (!mark->done || !s->tasks.empty()) push(s, {.after = mark});
+  s->clock.join(mark->clock);
+}
+
+void Machine::record(CUstream_st* s, CUevent_st* event) {
+  next_task(s);
+  event->mark = std::make_shared<Mark>(Mark{.clock = s->clock});
+  push(s, {.sets = event->mark});
+}
+
+void Machine::finish(const std::function<bool()>& done, const std::string& what) {
+  const auto deadline = std::chrono::steady_clock::now() + settings.deadline;
+  while (!done()) {
+    if (streams.step()) continue;
+    if (std::chrono::steady_clock::now() > deadline)
+      fatal("deadlock", what, "the host waits for ever for " + what);
+    mutex.rest();  // another thread has a kernel on the stream, or is to come to a collective
+  }
+}
+
+void Machine::drain(CUstream_st* s) {
+  if (!Streams::is_idle(*s)) finish([s] { return Streams::is_idle(*s); }, place(*s));
+  HostKnowledge::learn(s->clock);
+}
+
+void Machine::drain_gpu(int gpu) {
+  for (CUstream_st& s : streams)
+    if (s.gpu == gpu && s.given > 0) drain(&s);
+}
+
+bool Machine::query(const std::function<bool()>& done) {
+  if (!done()) streams.pass(done);
+  return done();
+}
+
+void Machine::begin_kernel(CUstream_st* s) {
+  if (!s->tasks.empty() || s->kernel != std::thread::id())
+    finish([s] { return Streams::is_idle(*s); }, place(*s));
+  next_task(s);
+  s->kernel = std::this_thread::get_id();
+}
+
+void* Machine::allocate(int gpu, std::size_t nbytes) {
+  std::size_t& own = used_[static_cast<std::size_t>(gpu)];
+  if (nbytes > settings.gpu_bytes || own + nbytes > settings.gpu_bytes) return nullptr;
+  const Memory::Block* const block = memory.allocate(gpu, nbytes);
+  if (block == nullptr) return nullptr;
+  own += block->size;
+  uses_.add(block->data, block->size);
+  std::memset(memory.host(block->data), kFresh, std::min(block->size, kMostFilled));
+  return block->data;
+}
+
+bool Machine::free(void* p) {
+  const Memory::Block* const block = memory.find(p);
+  if (block == nullptr || block->data != p) return false;
+  const auto [data, size, gpu] = *block;
+  drain_gpu(gpu);
+  uses_.remove(data, size);
+  used_[static_cast<std::size_t>(gpu)] -= size;
+  memory.free(p);
+  return true;
+}
+
+bool Machine::use(
+    CUstream_st* s, const void* p, std::size_t nbytes, bool writes, const char* what) {
+  if (nbytes == 0 || !memory.holds(p)) return true;
+  const Memory::Block* const block = memory.find(p);
+  if (block == nullptr || static_cast<const std::byte*>(p) + nbytes > block->data + block->size) {
+    error(s->gpu) = kIllegalAddress;
+    reports.add("memory",
+                what,
+                std::string("'") + what + "' on " + place(*s) +
+                    (block == nullptr ? " uses memory that is not allocated, or has been freed"
+                                      : " uses memory past the end of its block"));
+    return false;
+  }
+  const Use use{what, s->number, s->given};
+  const auto conflicts =
+      writes ? uses_.write(p, nbytes, use, s->clock) : uses_.read(p, nbytes, use, s->clock);
+  for (const Conflict& c : conflicts)
+    report_race(s, writes, what, c);
+  return true;
+}
+
+std::string Machine::owner(const void* p) const {
+  const Memory::Block* const block = memory.find(p);
+  if (block == nullptr) return "a GPU's memory that is not allocated";
+  const Use writer = uses_.writer(p);
+  return "memory of GPU " + std::to_string(block->gpu) +
+         (writer.what == nullptr ? ", which nobody has written"
+                                 : std::string(", written last by '") + writer.what + "'");
+}
+
+void Machine::report_race(const CUstream_st* s,
+                          bool writes,
+                          const char* what,
+                          const Conflict& conflict) {
+  const auto& [earlier, earlier_writes] = conflict;
+  reports.add("race",
+              what,
+              std::string(writes ? "write by '" : "read by '") + what + "' on " + place(*s) +
+                  " without a wait for the " + (earlier_writes ? "write by '" : "read by '") +
+                  earlier.what + "' on " + place(streams[earlier.stream]));
+}
+
+}  // namespace tandem::stand_in

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "stand_in/machine/failures.hpp"
+#include "stand_in/machine/gate.hpp"
+#include "stand_in/machine/host_knowledge.hpp"
+#include "stand_in/machine/memory.hpp"
+#include "stand_in/machine/reports.hpp"
+#include "stand_in/machine/settings.hpp"
+#include "stand_in/machine/streams.hpp"
+#include "stand_in/machine/uses.hpp"
+
+namespace tandem::stand_in {
+
+/// GPUs on the host's memory.
+///
+/// Copies, events and collectives wait on lazy streams; a kernel runs when it is called, after what
+/// its stream was given before. Clocks know what comes before what, so that an access without a
+/// wait is reported however it ran. Whoever calls a member holds the mutex.
+class Machine {
+ public:
+  /// The process's, with the environment's settings. Lives until the process has ended.
+  static Machine& get();
+  explicit Machine(const Settings& settings);
+
+  /// Reports it, and ends the process.
+  [[noreturn]] void fatal(const std::string& kind, const std::string& name, const std::string& why);
+
+  /// The stream of a handle; the default one of `gpu` for CUDA's 0, 1 and 2.
+  CUstream_st* stream(CUstream_st* handle, int gpu);
+  CUstream_st* make_stream(int gpu, int level) { return streams.make(gpu, level); }
+  /// Counts the stream's next task, which comes after all that the calling thread knows to be done.
+  void next_task(CUstream_st* s);
+  static void push(CUstream_st* s, Task task) { s->tasks.push_back(std::move(task)); }
+  static void wait(CUstream_st* s, const std::shared_ptr<Mark>& mark);
+  void record(CUstream_st* s, CUevent_st* event);
+
+  /// Runs tasks of any streams until it is so. Waits for other host threads up to the deadline, and
+  /// ends the process if it never comes to that.
+  void finish(const std::function<bool()>& done, const std::string& what);
+  /// The host waits for the stream.
+  void drain(CUstream_st* s);
+  void drain_gpu(int gpu);
+  /// Whether it is done, after some time has passed.
+  bool query(const std::function<bool()>& done);
+
+  /// A kernel of the calling thread begins on the stream, and has it until it ends.
+  void begin_kernel(CUstream_st* s);
+  static void end_kernel(CUstream_st* s) { s->kernel = {}; }
+
+  /// @return  null: the GPU is full.
+  void* allocate(int gpu, std::size_t nbytes);
+  /// Waits for the GPU, as cudaFree does.
+  ///
+  /// @return  whether a block begins there.
+  bool free(void* p);
+  std::size_t used(int gpu) const { return used_[static_cast<std::size_t>(gpu)]; }
+  /// The stream's last task reads or writes the bytes. Reports what nothing puts before it. Memory
+  /// that is not allocated is an illegal address, which stays the GPU's error.
+  ///
+  /// @return  whether the bytes are there.
+  bool use(CUstream_st* s, const void* p, std::size_t nbytes, bool writes, const char* what);
+
+  /// Whose memory the byte is, in words.
+  std::string owner(const void* p) const;
+
+  /// The error that a GPU stays in; 0: none.
+  int& error(int gpu) { return errors_[static_cast<std::size_t>(gpu)]; }
+
+  Gate mutex;
+  const Settings settings;
+  Reports reports;
+  Failures failures;
+  Memory memory;
+  Streams streams;
+  std::set<CUevent_st*> events;
+  std::set<int> contexts;                      // GPUs that the process has begun to use
+  std::map<const void*, std::string> kernels;  // names by their host function
+
+ private:
+  void report_race(const CUstream_st* s, bool writes, const char* what, const Conflict& conflict);
+
+  Uses uses_;
+  std::array<std::size_t, kMostGpus> used_ = {};
+  std::array<int, kMostGpus> errors_ = {};
+};
+
+}  // namespace tandem::stand_in

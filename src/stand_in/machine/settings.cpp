@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "stand_in/machine/settings.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace tandem::stand_in {
+namespace {
+
+const char* variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text != nullptr && *text != '\0' ? text : nullptr;
+}
+
+std::uint64_t number(const char* name,
+                     std::uint64_t otherwise,
+                     std::uint64_t least,
+                     std::uint64_t most) {
+  const char* const text = variable(name);
+  if (text == nullptr) return otherwise;
+  const std::string all = text;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), value);
+  if (error != std::errc() || end != all.data() + all.size() || value < least || value > most)
+    throw std::invalid_argument(std::string(name) + " is '" + all + "'; set it to a number from " +
+                                std::to_string(least) + " to " + std::to_string(most));
+  return value;
+}
+
+}  // namespace
+
+std::size_t read_bytes(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  const int shift = unit.empty() || unit == "B" ? 0
+                    : unit == "KiB"             ? 10
+                    : unit == "MiB"             ? 20
+                    : unit == "GiB"             ? 30
+                                                : -1;
+  if (error != std::errc() || shift < 0 || value == 0 || value > (UINT64_MAX >> 16 >> shift))
+    throw std::invalid_argument("'" + text + "' is no size; write it as 16GiB, 512MiB or 4096");
+  return value << shift;
+}
+
+Settings read_settings() {
+  Settings s;
+  s.gpus = static_cast<int>(number("TANDEM_STAND_IN_GPUS", 4, 0, kMostGpus));
+  if (const char* const text = variable("TANDEM_STAND_IN_MEMORY")) {
+    try {
+      s.gpu_bytes = read_bytes(text);
+    } catch (const std::invalid_argument& e) {
+      throw std::invalid_argument(std::string("TANDEM_STAND_IN_MEMORY: ") + e.what());
+    }
+  }
+  s.peers = number("TANDEM_STAND_IN_PEERS", 1, 0, 1) != 0;
+  s.seed = number("TANDEM_STAND_IN_SEED", 1, 0, UINT64_MAX);
+  s.strict = number("TANDEM_STAND_IN_STRICT", 0, 0, 1) != 0;
+  s.deadline = std::chrono::seconds(number("TANDEM_STAND_IN_DEADLINE", 60, 1, 86400));
+  if (const char* const text = variable("TANDEM_STAND_IN_FAIL")) s.failures = text;
+  if (const char* const text = variable("TANDEM_STAND_IN_REPORTS")) s.reports = text;
+  return s;
+}
+
+}  // namespace tandem::stand_in

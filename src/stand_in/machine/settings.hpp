@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tandem::stand_in {
+
+inline constexpr int kMostGpus = 16;
+
+/// What the environment says of the machine; docs/torch-stand-in.md lists the variables.
+struct Settings {
+  int gpus = 4;
+  std::size_t gpu_bytes = std::size_t{16} << 30;
+  bool peers = true;
+  std::uint64_t seed = 1;
+  std::string failures = {};  // as class Failures reads them
+  std::string reports = {};   // a file for reports as lines of JSON
+  bool strict = false;
+  std::chrono::seconds deadline{60};  // of a wait for another host thread
+};
+
+/// @throws std::invalid_argument  a variable's text is not what it must be; the text names both.
+Settings read_settings();
+
+/// Bytes of a text such as "16GiB", "512MiB" or "4096".
+///
+/// @throws std::invalid_argument  it is none.
+std::size_t read_bytes(const std::string& text);
+
+}  // namespace tandem::stand_in
