@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a report of a recording."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tandem.gpu_memory import causes
+from tandem.gpu_memory.attribution import Attribution, Share
+from tandem.gpu_memory.marks import Marks
+from tandem.gpu_memory.notes import Notes
+from tandem.gpu_memory.replay import Block, Moment, Replay
+from tandem.gpu_memory.report import Failure, Gpu, GpuMemory, Instant, Row
+
+_INSTANTS = 400  # of the line through the step
+
+
+def build(
+    segments: Sequence[Mapping[str, Any]],
+    traces: Sequence[Sequence[Mapping[str, Any]]],
+    marks: Marks,
+    notes: Notes,
+    cast_sizes: dict[str, set[int]],
+) -> GpuMemory:
+    """The report of GPUs that held anything."""
+    replays = [Replay(device, segments, trace) for device, trace in enumerate(traces)]
+    failure = _failure(replays)
+    ends = {replay.device: replay.failures[-1][0] for replay in replays if replay.failures}
+    attribution = Attribution(marks, notes, cast_sizes, ends)
+    gpus = [_gpu(replay, attribution, marks, ends.get(replay.device)) for replay in replays if replay.peak.allocated]
+    return GpuMemory(gpus, failure)
+
+
+def _failure(replays: Sequence[Replay]) -> Failure | None:
+    for replay in replays:
+        if replay.failures:
+            place, entry = replay.failures[-1]
+            return Failure(replay.device, entry["size"], entry.get("device_free", 0))
+    return None
+
+
+def _gpu(replay: Replay, attribution: Attribution, marks: Marks, failed: int | None) -> Gpu:
+    shares = attribution.shares(replay.blocks)
+    peak = replay.peak if failed is None else replay.moments[failed + 1]
+    alive = replay.alive_at(peak.place)
+    rows: Counter[tuple[str, str, str]] = Counter()
+    for block in alive:
+        for share in shares[block]:
+            rows[share.cause, share.phase, share.module] += share.nbytes
+    rounding = peak.allocated - sum(rows.values())
+    if rounding:
+        rows[causes.ROUNDING, "", ""] += rounding
+    mark = marks.find(replay.device, peak.time, _label(replay, peak)) if peak.time is not None else None
+    return Gpu(
+        index=replay.device,
+        peak_bytes=peak.allocated,
+        phase=mark.phase if mark else "before",
+        reserved_bytes=peak.reserved,
+        waiting_bytes=peak.active - peak.allocated,
+        rows=[Row(*key, nbytes) for key, nbytes in rows.most_common()],
+        line=_line(replay, shares),
+    )
+
+
+def _label(replay: Replay, moment: Moment) -> str:
+    return next((block.born_label for block in replay.blocks if block.born == moment.place), "")
+
+
+def _line(replay: Replay, shares: Mapping[Block, list[Share]]) -> list[Instant]:
+    """The bytes by cause through the recording, at some of its moments; the peak is among them."""
+    changes: dict[int, Counter[str]] = defaultdict(Counter)
+    for block, parts in shares.items():
+        for share in parts:
+            changes[block.born][share.cause] += share.nbytes
+            if block.died is not None:
+                changes[block.died][share.cause] -= share.nbytes
+    peak = replay.peak.place
+    every = max(len(replay.moments) // _INSTANTS, 1)
+    begin = next((m.time for m in replay.moments if m.time is not None), 0)
+    now: Counter[str] = Counter()
+    line = []
+    for number, moment in enumerate(replay.moments):
+        now.update(changes.get(moment.place, {}))
+        if number % every == 0 or moment.place == peak:
+            since = (moment.time or begin) - begin
+            line.append(Instant(since, {cause: nbytes for cause, nbytes in now.items() if nbytes}))
+    return line

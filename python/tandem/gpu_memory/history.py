@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Switches the allocator's history on and off, and checks before that nothing is in the way."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+
+from tandem.errors import DeviceError, InvalidArgument
+
+OLDEST = (2, 8)
+
+
+def check() -> None:
+    """Raises an error, with what to do, where memory cannot be measured."""
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < OLDEST:
+        raise InvalidArgument(
+            f"memory: this is PyTorch {torch.__version__}, and it needs {OLDEST[0]}.{OLDEST[1]} or later: pip install --upgrade torch"
+        )
+    if torch.version.cuda is None:
+        raise DeviceError(
+            f"memory: PyTorch {torch.__version__} was built without CUDA: install one with it "
+            "(pip install torch, see pytorch.org/get-started), or use virtual devices: --devices cpu:4"
+        )
+    if not torch.cuda.is_available():
+        raise DeviceError("memory: PyTorch finds no GPU (torch.cuda.is_available() is False); look at nvidia-smi, or use virtual devices: --devices cpu:4")
+    backend = torch.cuda.memory.get_allocator_backend()
+    if backend != "native":
+        raise InvalidArgument(f"memory: the allocator is {backend}, which keeps no history; run without PYTORCH_CUDA_ALLOC_CONF=backend:{backend}")
+    if torch._C._cuda_isHistoryEnabled():
+        raise InvalidArgument(
+            "memory: something else records the allocator's history; end it first by torch.cuda.memory._record_memory_history(None), "
+            "or read its file: tandem memory snapshot.pickle"
+        )
+
+
+def start() -> list[dict[str, Any]]:
+    """Begins the history, without stacks, and returns the segments that are there."""
+    torch.cuda.init()
+    takes = inspect.signature(torch.cuda.memory._record_memory_history).parameters
+    options = {"clear_history": True} if "clear_history" in takes else {}
+    segments: list[dict[str, Any]] = torch.cuda.memory._snapshot()["segments"]
+    torch.cuda.memory._record_memory_history("all", context=None, **options)
+    return segments
+
+
+def stop() -> dict[str, Any]:
+    """Ends the history, and returns the allocator's snapshot with it."""
+    snapshot: dict[str, Any] = torch.cuda.memory._snapshot()
+    torch.cuda.memory._record_memory_history(None)
+    return snapshot

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where each thread was, and when: the phase of the step, and the module or node that ran."""
+
+from __future__ import annotations
+
+import bisect
+import threading
+import time
+from dataclasses import dataclass, field
+
+import torch
+
+_PREFIX = "tandem:"  # of labels that are ours in the allocator's history
+
+
+def now() -> int:
+    """Microseconds, on the clock of the allocator's history."""
+    return time.time_ns() // 1000
+
+
+@dataclass(frozen=True)
+class Mark:
+    """From `time` on the thread `thread`, which has the GPU `device`, is in this phase and module.
+
+    `sequence` is the number of the next node of the graph that the thread makes. `depth` counts the modules that
+    are open around it. `op` is the node, in backward.
+    """
+
+    time: int
+    thread: int
+    device: int
+    phase: str
+    module: str = ""
+    depth: int = 0
+    sequence: int = 0
+    op: str = ""
+
+
+@dataclass
+class _Line:
+    """The marks of one thread, in order."""
+
+    marks: list[Mark] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    sequences: list[int] = field(default_factory=list)
+
+
+class Marks:
+    """A log of marks, and a search in it. Where PyTorch can label its history by thread, the label is the mark's number."""
+
+    def __init__(self, labels: bool | None = None) -> None:
+        able = hasattr(torch.cuda.memory, "_set_memory_metadata")
+        self._labels = able if labels is None else labels and able
+        self._all: list[Mark] = []
+        self._lines: dict[int, _Line] = {}
+        self._lock = threading.Lock()
+
+    def set(self, phase: str, module: str = "", depth: int = 0, op: str = "") -> None:
+        """The calling thread goes on in this phase and module."""
+        thread = threading.get_ident()
+        mark = Mark(now(), thread, torch.cuda.current_device(), phase, module, depth, torch.autograd._get_sequence_nr(), op)
+        with self._lock:
+            number = len(self._all)
+            self._all.append(mark)
+            line = self._lines.setdefault(thread, _Line())
+        line.marks.append(mark)
+        line.times.append(mark.time)
+        line.sequences.append(mark.sequence)
+        if self._labels:
+            torch.cuda.memory._set_memory_metadata(f"{_PREFIX}{number}")
+
+    def clear_label(self) -> None:
+        """The calling thread's later allocations carry no label of ours."""
+        if self._labels:
+            torch.cuda.memory._set_memory_metadata("")
+
+    def find(self, device: int, when: int, label: str) -> Mark | None:
+        """Where the thread was that made an entry of the history; without a label: the likeliest one by time and GPU."""
+        if label.startswith(_PREFIX) and label[len(_PREFIX):].isdigit():
+            number = int(label[len(_PREFIX):])
+            return self._all[number] if number < len(self._all) else None
+        here: list[Mark] = []
+        for line in self._lines.values():
+            place = bisect.bisect_right(line.times, when)
+            if place:
+                here.append(line.marks[place - 1])
+        # A thread that is inside of a module or node of this GPU, before one that only has the GPU.
+        return max(here, key=lambda m: (m.device == device, m.depth > 0, m.time), default=None)
+
+    def of_node(self, sequence: int, device: int, caller: int | None) -> Mark | None:
+        """Where a node of the graph was made: in the thread `caller`, or (None) in a thread that had the GPU."""
+        lines = [self._lines[caller]] if caller in self._lines else [
+            line for thread, line in self._lines.items() if line.marks[0].device == device and thread != caller]
+        found: list[Mark] = []
+        for line in lines:
+            place = bisect.bisect_right(line.sequences, sequence)
+            if place and (place < len(line.marks) or caller is not None):
+                found.append(line.marks[place - 1])
+        return max(found, key=lambda m: (m.depth, m.time), default=None)
+
+    def end_of(self, mark: Mark) -> int | None:
+        """When the thread left what `mark` says; None: it did not."""
+        line = self._lines[mark.thread]
+        for later in line.marks[bisect.bisect_right(line.times, mark.time):]:
+            if later.depth < mark.depth or later.phase != mark.phase or (mark.op and later is not mark):
+                return later.time
+        return None
+
+    def first(self, phase: str, after: int = 0) -> int | None:
+        """When any thread was first in `phase`."""
+        return min((m.time for m in self._all if m.phase == phase and m.time >= after), default=None)
+
+    @property
+    def all(self) -> list[Mark]:
+        return self._all

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sees each module begin and end, in each thread: where the thread is, and what lies where."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as modules
+
+from tandem.gpu_memory import causes
+from tandem.gpu_memory.marks import Marks
+from tandem.gpu_memory.module_paths import ModulePaths, is_replica, is_wrapper
+from tandem.gpu_memory.notes import Notes
+
+
+class _Thread(threading.local):
+    """The modules that are open in a thread, with the phase that it was in before the first."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self.wrappers = 0
+        self.backward = 0  # calls of backward
+
+
+class ModuleHooks:
+    """Global hooks of modules. Phases are forward, replicate (in a wrapper, before the copies run), gather and loss."""
+
+    def __init__(self, marks: Marks, notes: Notes) -> None:
+        self.use(marks, notes)
+        self._paths = ModulePaths()
+        self.thread = _Thread()
+        self.outputs: set[tuple[int, int]]  # thread and number of the nodes that made the model's outputs
+        self.cast_sizes: dict[str, set[int]]  # by module: bytes of its parameters in 16 bit, where autocast is on
+        self.names: dict[int, str] = {}  # of parameters, by id; the program's parameters live as long as the recording
+        self._handles: list[Any] = []
+
+    def use(self, marks: Marks, notes: Notes) -> None:
+        self._marks, self._notes = marks, notes
+        self.outputs, self.cast_sizes = set(), {}
+
+    def attach(self) -> None:
+        self._handles = [
+            modules.register_module_forward_pre_hook(self.before),
+            modules.register_module_forward_hook(self._after, always_call=True),
+        ]
+
+    def detach(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def before(self, module: nn.Module, inputs: Any) -> None:
+        thread, copy = self.thread, is_replica(module)
+        is_root = not thread.open or (thread.wrappers == len(thread.open) and copy)
+        path = self._paths.of(module, is_root)
+        if is_root and not _needs_gradient(inputs):
+            self._notes.add(inputs, causes.INPUT, "")
+        self._note_members(module, path, copy)
+        thread.open.append(path)
+        if is_wrapper(module):
+            thread.wrappers += 1
+        inside = isinstance(module, nn.DataParallel)
+        self._marks.set("replicate" if inside else self._phase("forward"), path, len(thread.open))
+
+    def _after(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        thread = self.thread
+        if not thread.open:
+            return  # the recording began inside of the module
+        thread.open.pop()
+        if is_wrapper(module):
+            thread.wrappers -= 1
+            if isinstance(module, nn.DataParallel):
+                self._notes.add(output, causes.GATHERED_OUTPUT, "")
+                self._paths.forget_replicas()
+        outermost = not thread.open
+        if outermost and not is_replica(module):
+            self._note_outputs(output)
+        if outermost and is_replica(module):
+            self._marks.set("gather")
+        elif outermost:
+            self._marks.set(self._phase("loss"))
+        else:
+            self._marks.set(self._phase("forward"), thread.open[-1], len(thread.open))
+
+    def _phase(self, name: str) -> str:
+        """In backward a forward is part of it: a checkpoint computes again."""
+        return "recompute" if self.thread.backward else name
+
+    def _note_members(self, module: nn.Module, path: str, copy: bool) -> None:
+        former = getattr(module, "_former_parameters", {})
+        cause = causes.PARAMETER_COPY if copy else causes.PARAMETER
+        cast = torch.is_autocast_enabled("cuda")
+        for name, x in [*module._parameters.items(), *former.items()]:
+            if x is not None:
+                owner = self._paths.owned(module, path, name)
+                self._notes.add(x, cause, owner)
+                self.names.setdefault(id(x), owner)
+                if cast and x.dtype == torch.float32:
+                    self.cast_sizes.setdefault(path, set()).add(2 * x.numel())
+        for name, x in module._buffers.items():
+            if x is not None:
+                self._notes.add(x, causes.BUFFER, self._paths.owned(module, path, name))
+
+    def _note_outputs(self, output: Any) -> None:
+        ident = threading.get_ident()
+        for x in output.values() if isinstance(output, dict) else output if isinstance(output, (list, tuple)) else [output]:
+            if isinstance(x, torch.Tensor):
+                self._notes.add(x, causes.OUTPUT, "")
+                if x.grad_fn is not None:
+                    self.outputs.add((ident, x.grad_fn._sequence_nr()))
+
+
+def _needs_gradient(inputs: Any) -> bool:
+    return any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
