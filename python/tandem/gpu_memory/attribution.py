@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.graph import BROADCAST
@@ -17,8 +17,10 @@ from tandem.gpu_memory.replay import Block
 _OUTSIDE = ("loss", "between", "gather")  # phases of the program's own code around the model
 
 
-@dataclass(frozen=True)
-class Share:
+_WEAK = (causes.OUTPUT, causes.HELD)  # they count where a block's life says nothing better
+
+
+class Share(NamedTuple):
     """A part of a block, for one cause."""
 
     cause: str
@@ -44,19 +46,26 @@ class Attribution:
 
     def _shares_of(self, block: Block, notes: list[Note]) -> list[Share]:
         born = None if block.born < 0 else self._marks.find(block.device, block.born_time or 0, block.born_label)
-        phase = "before" if block.born < 0 else born.phase if born else "between"
-        if not notes or all(note.cause == causes.OUTPUT for note in notes):
+        phase = "before" if block.born < 0 else self._marks.phase_at(born, block.born_time or 0) if born else "between"
+        firm = [note for note in notes if note.cause not in _WEAK]
+        if not firm:
             cause = self._by_life(block, born)
-            if notes and cause in (causes.SAVED, causes.UNNAMED):
+            weak = {note.cause for note in notes}
+            if causes.OUTPUT in weak and cause in (causes.SAVED, causes.UNNAMED):
                 cause = causes.OUTPUT
-            return [Share(cause, phase, born.module if born else "", block.size)]
-        best = min((note.cause for note in notes), key=causes.PRIORITY.__getitem__)
+            elif weak and cause == causes.UNNAMED:
+                cause = causes.HELD
+            module = born.module if born else notes[0].owner if notes else ""
+            return [Share(cause, phase, module, block.size)]
+        best = min((note.cause for note in firm), key=causes.PRIORITY.__getitem__)
         owners: dict[str, int] = {}
-        for note in notes:
+        for note in firm:
             if note.cause == best:
                 owners[note.owner] = max(owners.get(note.owner, 0), note.nbytes)
         if len(owners) > 1:
             owners.pop("", None)
+        if best == causes.PARAMETER_COPY and block.born < 0:
+            best = causes.PARAMETER  # the copy on the first GPU is the program's own
         return list(_split(owners, best, phase, block.size))
 
     def _by_life(self, block: Block, born: Mark | None) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from tandem.gpu_memory.notes import Notes
 from tandem.gpu_memory.replay import Block, Moment, Replay
 from tandem.gpu_memory.report import Failure, Gpu, GpuMemory, Instant, Row
 
-_INSTANTS = 400  # of the line through the step
+_INSTANTS = 150  # of the line through the step
 
 
 def build(
@@ -24,27 +25,31 @@ def build(
     marks: Marks,
     notes: Notes,
     cast_sizes: dict[str, set[int]],
+    out_of_memory: bool,
 ) -> GpuMemory:
-    """The report of GPUs that held anything."""
+    """The report of GPUs that held anything, at their peaks; if memory ran out: when the last allocation failed."""
     replays = [Replay(device, segments, trace) for device, trace in enumerate(traces)]
-    failure = _failure(replays)
-    ends = {replay.device: replay.failures[-1][0] for replay in replays if replay.failures}
+    failure, ends = _failure(replays) if out_of_memory else (None, {})
     attribution = Attribution(marks, notes, cast_sizes, ends)
     gpus = [_gpu(replay, attribution, marks, ends.get(replay.device)) for replay in replays if replay.peak.allocated]
     return GpuMemory(gpus, failure)
 
 
-def _failure(replays: Sequence[Replay]) -> Failure | None:
-    for replay in replays:
-        if replay.failures:
-            place, entry = replay.failures[-1]
-            return Failure(replay.device, entry["size"], entry.get("device_free", 0))
-    return None
+def _failure(replays: Sequence[Replay]) -> tuple[Failure | None, dict[int, int]]:
+    """The allocation that failed last, and the place of that moment in the history of each GPU."""
+    failed = [(replay, place, entry) for replay in replays for place, entry in replay.failures[-1:]]
+    if not failed:
+        return None, {}
+    replay, place, entry = max(failed, key=lambda f: f[2].get("time_us", 0))
+    when = entry.get("time_us", 0)
+    ends = {r.device: bisect.bisect_right([m.time or 0 for m in r.moments], when) - 1 for r in replays}
+    ends[replay.device] = place
+    return Failure(replay.device, entry["size"], entry.get("device_free", 0)), ends
 
 
 def _gpu(replay: Replay, attribution: Attribution, marks: Marks, failed: int | None) -> Gpu:
     shares = attribution.shares(replay.blocks)
-    peak = replay.peak if failed is None else replay.moments[failed + 1]
+    peak = replay.peak if failed is None else replay.moments[min(failed + 1, len(replay.moments) - 1)]
     alive = replay.alive_at(peak.place)
     rows: Counter[tuple[str, str, str]] = Counter()
     for block in alive:
@@ -57,7 +62,7 @@ def _gpu(replay: Replay, attribution: Attribution, marks: Marks, failed: int | N
     return Gpu(
         index=replay.device,
         peak_bytes=peak.allocated,
-        phase=mark.phase if mark else "before",
+        phase=marks.phase_at(mark, peak.time or 0) if mark else "before",
         reserved_bytes=peak.reserved,
         waiting_bytes=peak.active - peak.allocated,
         rows=[Row(*key, nbytes) for key, nbytes in rows.most_common()],

@@ -52,7 +52,7 @@ CATEGORIES = {
     CUBLAS: "workspace",
     WORKSPACE: "workspace",
     UPDATE_WORKSPACE: "workspace",
-    HELD: "input",
+    HELD: "held",
     UNNAMED: "unnamed",
     ROUNDING: "rounding",
 }

@@ -45,7 +45,7 @@ def watch(roots: Sequence[torch.Tensor], before: BeforeNode) -> list[torch.Tenso
     would compute it."""
     leaves: list[torch.Tensor] = []
     seen: set[Any] = set()
-    todo = [(x.grad_fn, False) for x in roots if isinstance(x, torch.Tensor)]
+    todo: list[tuple[Any, bool]] = [(x.grad_fn, False) for x in roots if isinstance(x, torch.Tensor)]
     while todo:
         node, in_replica = todo.pop()
         if node is None or node in seen:

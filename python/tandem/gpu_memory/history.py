@@ -24,14 +24,17 @@ def check() -> None:
     if torch.version.cuda is None:
         raise DeviceError(
             f"memory: PyTorch {torch.__version__} was built without CUDA: install one with it "
-            "(pip install torch, see pytorch.org/get-started), or use virtual devices: --devices cpu:4"
+            "(pip install torch, see pytorch.org/get-started), or use virtual devices, by tandem.register_devices()"
         )
     if not torch.cuda.is_available():
-        raise DeviceError("memory: PyTorch finds no GPU (torch.cuda.is_available() is False); look at nvidia-smi, or use virtual devices: --devices cpu:4")
+        raise DeviceError(
+            "memory: PyTorch finds no GPU (torch.cuda.is_available() is False): look at nvidia-smi, "
+            "or use virtual devices, by tandem.register_devices()"
+        )
     backend = torch.cuda.memory.get_allocator_backend()
     if backend != "native":
         raise InvalidArgument(f"memory: the allocator is {backend}, which keeps no history; run without PYTORCH_CUDA_ALLOC_CONF=backend:{backend}")
-    if torch._C._cuda_isHistoryEnabled():
+    if torch.cuda.is_initialized() and torch._C._cuda_isHistoryEnabled():  # before, the call ends the process
         raise InvalidArgument(
             "memory: something else records the allocator's history; end it first by torch.cuda.memory._record_memory_history(None), "
             "or read its file: tandem memory snapshot.pickle"

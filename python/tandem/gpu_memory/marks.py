@@ -8,8 +8,10 @@ import bisect
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
+from torch._C._autograd import _get_sequence_nr as sequence_number
 
 _PREFIX = "tandem:"  # of labels that are ours in the allocator's history
 
@@ -19,8 +21,7 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """From `time` on the thread `thread`, which has the GPU `device`, is in this phase and module.
 
     `sequence` is the number of the next node of the graph that the thread makes. `depth` counts the modules that
@@ -54,12 +55,14 @@ class Marks:
         self._labels = able if labels is None else labels and able
         self._all: list[Mark] = []
         self._lines: dict[int, _Line] = {}
+        self._by_phase: dict[str, list[int]] = {}
+        self._sorted = 0  # marks that _by_phase has
         self._lock = threading.Lock()
 
     def set(self, phase: str, module: str = "", depth: int = 0, op: str = "") -> None:
         """The calling thread goes on in this phase and module."""
         thread = threading.get_ident()
-        mark = Mark(now(), thread, torch.cuda.current_device(), phase, module, depth, torch.autograd._get_sequence_nr(), op)
+        mark = Mark(now(), thread, torch.cuda.current_device(), phase, module, depth, sequence_number(), op)
         with self._lock:
             number = len(self._all)
             self._all.append(mark)
@@ -107,10 +110,29 @@ class Marks:
                 return later.time
         return None
 
+    def phase_at(self, mark: Mark, when: int) -> str:
+        """The phase of a mark's thread at that later time: a wrapper gathers once its copies have run."""
+        if mark.phase != "replicate":
+            return mark.phase
+        gathered = self.first("gather", mark.time)
+        return "gather" if gathered is not None and gathered <= when else mark.phase
+
     def first(self, phase: str, after: int = 0) -> int | None:
         """When any thread was first in `phase`."""
-        return min((m.time for m in self._all if m.phase == phase and m.time >= after), default=None)
+        times = self._times_of(phase)
+        place = bisect.bisect_left(times, after)
+        return times[place] if place < len(times) else None
+
+    def _times_of(self, phase: str) -> list[int]:
+        """When threads began a phase, in order."""
+        if len(self._all) != self._sorted:  # it is asked after the recording, mostly
+            self._by_phase, self._sorted = {}, len(self._all)
+            for mark in self._all:
+                self._by_phase.setdefault(mark.phase, []).append(mark.time)
+            for times in self._by_phase.values():
+                times.sort()
+        return self._by_phase.get(phase, [])
 
     @property
-    def all(self) -> list[Mark]:
-        return self._all
+    def count(self) -> int:
+        return len(self._all)

@@ -13,7 +13,7 @@ from torch.nn.modules import module as modules
 
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.marks import Marks
-from tandem.gpu_memory.module_paths import ModulePaths, is_replica, is_wrapper
+from tandem.gpu_memory.module_paths import ModulePaths, is_replica, is_wrapper, owned
 from tandem.gpu_memory.notes import Notes
 
 
@@ -23,7 +23,6 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.open: list[str] = []
         self.wrappers = 0
-        self.backward = 0  # calls of backward
 
 
 class ModuleHooks:
@@ -56,15 +55,18 @@ class ModuleHooks:
     def before(self, module: nn.Module, inputs: Any) -> None:
         thread, copy = self.thread, is_replica(module)
         is_root = not thread.open or (thread.wrappers == len(thread.open) and copy)
-        path = self._paths.of(module, is_root)
+        path = self._paths.of(module)
         if is_root and not _needs_gradient(inputs):
             self._notes.add(inputs, causes.INPUT, "")
         self._note_members(module, path, copy)
         thread.open.append(path)
         if is_wrapper(module):
             thread.wrappers += 1
+            for name, x in module.module.named_parameters():  # copies have parameters of their own
+                self._notes.add(x, causes.PARAMETER, name)
+                self.names.setdefault(id(x), name)
         inside = isinstance(module, nn.DataParallel)
-        self._marks.set("replicate" if inside else self._phase("forward"), path, len(thread.open))
+        self._marks.set("replicate" if inside else _phase("forward"), path, len(thread.open))
 
     def _after(self, module: nn.Module, inputs: Any, output: Any) -> None:
         thread = self.thread
@@ -75,20 +77,15 @@ class ModuleHooks:
             thread.wrappers -= 1
             if isinstance(module, nn.DataParallel):
                 self._notes.add(output, causes.GATHERED_OUTPUT, "")
-                self._paths.forget_replicas()
         outermost = not thread.open
-        if outermost and not is_replica(module):
+        if outermost and not is_replica(module) and _phase("loss") == "loss":
             self._note_outputs(output)
         if outermost and is_replica(module):
             self._marks.set("gather")
         elif outermost:
-            self._marks.set(self._phase("loss"))
+            self._marks.set(_phase("loss"))
         else:
-            self._marks.set(self._phase("forward"), thread.open[-1], len(thread.open))
-
-    def _phase(self, name: str) -> str:
-        """In backward a forward is part of it: a checkpoint computes again."""
-        return "recompute" if self.thread.backward else name
+            self._marks.set(_phase("forward"), thread.open[-1], len(thread.open))
 
     def _note_members(self, module: nn.Module, path: str, copy: bool) -> None:
         former = getattr(module, "_former_parameters", {})
@@ -96,14 +93,14 @@ class ModuleHooks:
         cast = torch.is_autocast_enabled("cuda")
         for name, x in [*module._parameters.items(), *former.items()]:
             if x is not None:
-                owner = self._paths.owned(module, path, name)
+                owner = owned(path, name)
                 self._notes.add(x, cause, owner)
                 self.names.setdefault(id(x), owner)
                 if cast and x.dtype == torch.float32:
                     self.cast_sizes.setdefault(path, set()).add(2 * x.numel())
         for name, x in module._buffers.items():
             if x is not None:
-                self._notes.add(x, causes.BUFFER, self._paths.owned(module, path, name))
+                self._notes.add(x, causes.BUFFER, owned(path, name))
 
     def _note_outputs(self, output: Any) -> None:
         ident = threading.get_ident()
@@ -112,6 +109,11 @@ class ModuleHooks:
                 self._notes.add(x, causes.OUTPUT, "")
                 if x.grad_fn is not None:
                     self.outputs.add((ident, x.grad_fn._sequence_nr()))
+
+
+def _phase(name: str) -> str:
+    """In backward a forward is part of it: a checkpoint computes again."""
+    return name if torch._C._current_graph_task_id() == -1 else "recompute"
 
 
 def _needs_gradient(inputs: Any) -> bool:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 from torch import nn
 
 _WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
@@ -19,26 +21,22 @@ def is_wrapper(module: nn.Module) -> bool:
 
 
 class ModulePaths:
-    """Finds paths from the outermost module that was called."""
+    """Finds paths from the outermost module that was called. Holds no module: a copy would keep its parameters."""
 
     def __init__(self) -> None:
-        self._paths: dict[int, str] = {}
-        self._roots: dict[int, nn.Module] = {}  # keeps the modules, so that an id stays theirs
+        self._paths: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
 
-    def of(self, module: nn.Module, is_root: bool) -> str:
-        if is_root and id(module) not in self._roots:
-            self._roots[id(module)] = module
+    def of(self, module: nn.Module) -> str:
+        path = self._paths.get(module)
+        if path is None:
             inner = module.module if is_wrapper(module) else module
-            self._paths[id(module)] = ""
+            assert isinstance(inner, nn.Module)
+            path = self._paths[module] = ""
             for name, child in inner.named_modules():
-                self._paths.setdefault(id(child), name)
-        return self._paths.get(id(module), "")
+                self._paths.setdefault(child, name)
+        return path
 
-    def owned(self, module: nn.Module, path: str, name: str) -> str:
-        return f"{path}.{name}" if path else name
 
-    def forget_replicas(self) -> None:
-        """Ends the hold of the copies of a call."""
-        for key in [key for key, module in self._roots.items() if is_replica(module)]:
-            for child in self._roots.pop(key).modules():
-                self._paths.pop(id(child), None)
+def owned(path: str, name: str) -> str:
+    """The path of a module's member."""
+    return f"{path}.{name}" if path else name

@@ -7,19 +7,18 @@ from __future__ import annotations
 import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from tandem.gpu_memory.marks import now
 from tandem.gpu_memory.replay import Block
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _NEAR = 200  # microseconds that two clocks may be apart
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """At `time` a tensor of `nbytes` bytes lay in a storage, for this cause, and belonged to `owner`."""
 
     time: int
@@ -37,16 +36,16 @@ class Notes:
     def add(self, what: Any, cause: str, owner: str = "") -> None:
         """Notes the tensors in `what`, which may be a tensor, or tensors in lists, tuples, dicts and data classes."""
         when = now()
-        for x in _tensors(what):
+        for x in (what,) if isinstance(what, torch.Tensor) else _tensors(what):
             key = _place(x)
             if key is not None:
-                self._notes[key].append(Note(when, cause, owner, x.numel() * x.element_size()))
+                self._notes[key].append(Note(when, cause, owner, x.nbytes))
 
     def of_blocks(self, blocks: Iterable[Block]) -> dict[Block, list[Note]]:
         """The notes of each block: a place may have had several blocks one after the other."""
         there: dict[tuple[int, int], list[Block]] = defaultdict(list)
-        for block in blocks:
-            there[block.device, block.address].append(block)
+        for b in blocks:
+            there[b.device, b.address].append(b)
         found: dict[Block, list[Note]] = {}
         for key, notes in self._notes.items():
             lives = there.get(key)
@@ -89,8 +88,9 @@ def _tensors(what: Any, depth: int = 0) -> Iterable[torch.Tensor]:
 
 def _place(x: torch.Tensor) -> tuple[int, int] | None:
     """The GPU and the address of a tensor's storage; None: it has none there."""
-    local = getattr(x, "_local_tensor", None)  # of a DTensor, as FSDP2 has them
-    x = local if isinstance(local, torch.Tensor) else x
+    if type(x) not in _PLAIN:
+        local = getattr(x, "_local_tensor", None)  # of a DTensor, as FSDP2 has them
+        x = local if isinstance(local, torch.Tensor) else x
     if not x.is_cuda or x.layout != torch.strided:
         return None
     try:

@@ -15,6 +15,7 @@ from torch import nn
 from tandem.errors import InvalidArgument
 from tandem.gpu_memory import history
 from tandem.gpu_memory.builder import build
+from tandem.gpu_memory.held import note_held
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_hooks import ModuleHooks
 from tandem.gpu_memory.notes import Notes
@@ -33,6 +34,7 @@ class Recorder:
         self._modules = ModuleHooks(self._marks, self._notes)
         self._steps = StepHooks(self._marks, self._notes, self._modules)
         self._segments: list[dict[str, Any]] = []
+        self._out_of_memory = False
         self.snapshot: dict[str, Any] = {}
 
     def start(self) -> None:
@@ -58,11 +60,14 @@ class Recorder:
         self._segments = history.start()
         self._marks.set("between")
 
-    def stop(self) -> None:
+    def stop(self, failure: BaseException | None = None) -> None:
+        """Ends the recording; after torch.OutOfMemoryError the report is of the moment of the failed allocation."""
+        self._out_of_memory = isinstance(failure, torch.OutOfMemoryError)
         self._detach()
         self._marks.clear_label()
         try:
             self.snapshot = history.stop()
+            note_held(self._notes, self._modules.names)
         finally:
             _one.release()
 
@@ -80,14 +85,14 @@ class Recorder:
 
     def report(self) -> GpuMemory:
         """What filled each GPU, after stop()."""
-        return build(self._segments, self.snapshot["device_traces"], self._marks, self._notes, self._modules.cast_sizes)
+        return build(self._segments, self.snapshot["device_traces"], self._marks, self._notes, self._modules.cast_sizes, self._out_of_memory)
 
     def __enter__(self) -> Recorder:
         self.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self.stop()
+        self.stop(error)
 
 
 def measure(step: Callable[[], object], labels: bool | None = None) -> GpuMemory:

@@ -116,11 +116,35 @@ class GpuMemory:
         """One JSON object, with a schema_version."""
         return json.dumps(self.as_dict(), indent=2)
 
+    def html(self) -> str:
+        """A page that needs nothing else, for a file."""
+        from tandem.gpu_memory.page import page
+
+        return page([("this step", self)])
+
+    def _repr_html_(self) -> str:
+        from tandem.gpu_memory.page import frame
+
+        return frame(self)
+
+    def advice(self) -> list[str]:
+        """What to do about the fullest GPU: sentences with what each remedy would save, the largest first."""
+        from tandem.gpu_memory.advice import advice
+
+        return advice(self)
+
+    @staticmethod
+    def from_dict(told: dict[str, Any]) -> GpuMemory:
+        """The inverse of as_dict()."""
+        failure = Failure(**told["failure"]) if told["failure"] else None
+        return GpuMemory([_gpu(device) for device in told["devices"]], failure)
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "schema_version": SCHEMA_VERSION,
             "imbalance": self.imbalance,
             "failure": dataclasses.asdict(self.failure) if self.failure else None,
+            "advice": self.advice(),
             "devices": [_device(gpu) for gpu in self.gpus],
         }
 
@@ -142,3 +166,15 @@ def _device(gpu: Gpu) -> dict[str, Any]:
                  for row in gpu.rows],
         "line": [{"microseconds": at.microseconds, "by_cause": at.by_cause} for at in gpu.line],
     }
+
+
+def _gpu(device: dict[str, Any]) -> Gpu:
+    return Gpu(
+        index=int(device["name"].partition(":")[2]),
+        peak_bytes=device["peak_bytes"],
+        phase=device["peak_phase"],
+        reserved_bytes=device["reserved_bytes"],
+        waiting_bytes=device["waiting_bytes"],
+        rows=[Row(row["cause"], row["phase"], row["module"], row["bytes"]) for row in device["rows"]],
+        line=[Instant(at["microseconds"], at["by_cause"]) for at in device["line"]],
+    )

@@ -30,11 +30,11 @@ class StepFinder:
         self._state = "waiting"
         self._handle = modules.register_module_forward_pre_hook(self._before_module)
 
-    def stop(self) -> None:
-        """Ends the search; nothing of it is left in the program."""
+    def stop(self, failure: BaseException | None = None) -> None:
+        """Ends the search, as the program did by `failure`; nothing of it is left in the program."""
         self._handle.remove()
         if self._state == "recording":
-            self._recorder.stop()
+            self._recorder.stop(failure)
             self._state = "recorded"
 
     def report(self) -> GpuMemory | None:

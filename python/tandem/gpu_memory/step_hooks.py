@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
@@ -63,17 +64,14 @@ class StepHooks:
             roots = args[0] if args else kwargs.get("tensors", kwargs.get("outputs", ()))
             with torch.no_grad():
                 leaves = watch([roots] if isinstance(roots, torch.Tensor) else list(roots), self._before_node)
-            thread = self._modules.thread
-            thread.backward += 1
             self._marks.set("backward")
             try:
                 return function(*args, **kwargs)
             finally:
-                thread.backward -= 1
                 for x in leaves:
-                    if x.grad is not None:
+                    if x.grad is not None and isinstance(x, nn.Parameter):
                         self._notes.add(x.grad, causes.GRADIENT, self._name(x))
-                self._marks.set("backward" if thread.backward else "between")
+                self._marks.set("backward" if torch._C._current_graph_task_id() != -1 else "between")
 
         watched.__wrapped__ = function  # type: ignore[attr-defined]
         return watched
@@ -82,7 +80,7 @@ class StepHooks:
         caller = threading.get_ident()
         made = self._marks.of_node(place.sequence, place.device, None if place.in_replica else caller)
         module, in_loss = ("", False) if made is None or place.is_leaf or place.is_broadcast else (made.module, made.phase in ("loss", "gather", "between"))
-        cause, owners = self._cause_of_gradients(place, in_loss, caller), self._owners(place, node, module)
+        cause, owners = self._cause_of_gradients(place, node, in_loss, caller), self._owners(place, node, module)
         op = ("loss:" if in_loss else "") + place.op
 
         def before(gradients: Sequence[torch.Tensor]) -> None:
@@ -104,9 +102,10 @@ class StepHooks:
     def _name(self, x: Any) -> str:
         return self._modules.names.get(id(x), "")
 
-    def _cause_of_gradients(self, place: NodePlace, in_loss: bool, caller: int) -> str:
+    def _cause_of_gradients(self, place: NodePlace, node: Any, in_loss: bool, caller: int) -> str:
         if place.is_leaf:
-            return causes.GRADIENT
+            is_parameter = isinstance(node.variable, nn.Parameter) or bool(self._name(node.variable))
+            return causes.GRADIENT if is_parameter else causes.GRADIENT_OF_ACTIVATION
         if place.is_broadcast:
             return causes.GRADIENT_OF_COPY
         if place.is_gather or (not place.in_replica and (caller, place.sequence) in self._modules.outputs):

@@ -34,6 +34,7 @@ def text(report: GpuMemory) -> str:
         lines += [*_gpu(gpu, most), ""]
     if len(report.gpus) > 1:
         lines.append(f"imbalance {report.imbalance:.2f}: the peak of {report.gpus[0].name} over the mean peak of the others")
+    lines += [f"- {sentence}" for sentence in report.advice()]
     return "\n".join(lines).rstrip()
 
 
