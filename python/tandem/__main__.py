@@ -12,7 +12,7 @@ import sys
 def main() -> None:
     """Becomes the program, with the arguments of this process; what is about PyTorch's GPUs is done here."""
     command, *arguments = sys.argv[1:] or [""]
-    if command == "run" or (command == "memory" and any(argument.endswith(".py") for argument in arguments)):
+    if command == "run" or (command == "memory" and any(argument.endswith((".py", ".pickle")) for argument in arguments)):
         from tandem.gpu_memory.run import main as run
 
         run(arguments)

@@ -34,8 +34,8 @@ def _for_replicas(report: GpuMemory, first: Gpu) -> list[tuple[int, str]]:
         loss += failed.asked_bytes  # it would have been part of them
         spread = loss - loss // count
     found = [(spread, (
-        f"{size(loss)} of {first.name} are the gathered outputs, the loss of them and its gradients: compute the loss in the model's forward, "
-        f"so that each GPU has its share and {size(spread)} of {first.name} become free; tandem.DataParallel does it by step(batch, loss, optimizer)"))]
+        f"{size(loss)} of {first.name} are the gathered outputs, the loss of them and its gradients: compute the loss in the model's "
+        f"forward, so that each GPU has its share and {size(spread)} of {first.name} become free; tandem.DataParallel does it by step(batch, loss, optimizer)"))]
     state = has.get(causes.OPTIMIZER_STATE, 0)
     shared = state - state // count
     found.append((shared, (

@@ -53,6 +53,7 @@ class Marks:
     def __init__(self, labels: bool | None = None) -> None:
         able = hasattr(torch.cuda.memory, "_set_memory_metadata")
         self._labels = able if labels is None else labels and able
+        self._former = torch.cuda.memory._get_memory_metadata() if self._labels and torch.cuda.is_initialized() else ""
         self._all: list[Mark] = []
         self._lines: dict[int, _Line] = {}
         self._by_phase: dict[str, list[int]] = {}
@@ -74,9 +75,9 @@ class Marks:
             torch.cuda.memory._set_memory_metadata(f"{_PREFIX}{number}")
 
     def clear_label(self) -> None:
-        """The calling thread's later allocations carry no label of ours."""
+        """The calling thread's later allocations carry the label again that the program gave them."""
         if self._labels:
-            torch.cuda.memory._set_memory_metadata("")
+            torch.cuda.memory._set_memory_metadata(self._former)
 
     def find(self, device: int, when: int, label: str) -> Mark | None:
         """Where the thread was that made an entry of the history; without a label: the likeliest one by time and GPU."""

@@ -62,7 +62,9 @@ class ModuleHooks:
         thread.open.append(path)
         if is_wrapper(module):
             thread.wrappers += 1
-            for name, x in module.module.named_parameters():  # copies have parameters of their own
+            inner = module.module
+            assert isinstance(inner, nn.Module)
+            for name, x in inner.named_parameters():  # copies have parameters of their own
                 self._notes.add(x, causes.PARAMETER, name)
                 self.names.setdefault(id(x), name)
         inside = isinstance(module, nn.DataParallel)

@@ -61,6 +61,8 @@ class _Free:
         there, fine = self._ranges.pop(address)
         self._starts.pop(address + there, None)
         left = there - rounded
+        if left < 0:  # only where the history began after the segments
+            return rounded, fine
         if left < (_STEP if fine else _NOT_SPLIT + 1):
             return there, fine
         self._put(address + rounded, left, fine)

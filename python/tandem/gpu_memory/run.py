@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pathlib
 import sys
@@ -18,6 +19,9 @@ _USAGE = "tandem run --memory [--step N] [--then end|continue] [--report FILE.ht
 def main(arguments: list[str]) -> None:
     """The command, with what stands behind its name."""
     options = _parser().parse_args(arguments)
+    if options.program and all(name.endswith(".pickle") for name in options.program):
+        _tell_of_files([pathlib.Path(name) for name in options.program], options)
+        return
     if options.module:
         name, *rest = options.module
     elif options.program:
@@ -28,6 +32,23 @@ def main(arguments: list[str]) -> None:
         Run(options, Program(name, rest, bool(options.module))).go()
     except Error as error:
         sys.exit(f"tandem: {error}")
+
+
+def _tell_of_files(paths: list[pathlib.Path], options: argparse.Namespace) -> None:
+    """Prints what snapshots say, and writes one page for all of them."""
+    from tandem.gpu_memory.page import page
+    from tandem.gpu_memory.snapshot_file import read
+
+    try:
+        reports = [(path.name, read(path)) for path in paths]
+    except Error as error:
+        sys.exit(f"tandem: {error}")
+    print("\n\n".join(f"{name}\n\n{report.text()}" for name, report in reports))
+    if options.report:
+        pathlib.Path(options.report).write_text(page(reports))
+    if options.json:
+        told = [report.as_dict() for _, report in reports]
+        pathlib.Path(options.json).write_text(json.dumps(told[0] if len(told) == 1 else told))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -39,7 +39,10 @@ class StepHooks:
         self._former = {"backward": torch.autograd.backward, "grad": torch.autograd.grad}
         for name, function in self._former.items():
             setattr(torch.autograd, name, self._watched(function))
-        self._handles = [register_optimizer_step_pre_hook(self._before_update), register_optimizer_step_post_hook(self._after_update)]
+        self._handles = [
+            register_optimizer_step_pre_hook(self._before_update),
+            register_optimizer_step_post_hook(self._after_update),
+        ]
 
     def detach(self) -> None:
         """Safe within a hook of an optimizer: PyTorch then still goes through the list of these hooks, so they stay in it,

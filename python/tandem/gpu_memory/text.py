@@ -28,7 +28,10 @@ def text(report: GpuMemory) -> str:
     lines = []
     if report.failure:
         failed = report.failure
-        lines.append(f"an allocation of {size(failed.asked_bytes)} failed on cuda:{failed.gpu}, where {size(failed.free_bytes)} were free; what filled the GPUs then:")
+        lines.append(
+            f"an allocation of {size(failed.asked_bytes)} failed on cuda:{failed.gpu}, where {size(failed.free_bytes)} were free; "
+            "what filled the GPUs then:"
+        )
     most = max(gpu.peak_bytes for gpu in report.gpus)
     for gpu in report.gpus:
         lines += [*_gpu(gpu, most), ""]
