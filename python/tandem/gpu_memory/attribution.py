@@ -32,8 +32,8 @@ class Share(NamedTuple):
 class Attribution:
     """The shares of blocks. Deaths at or after `end` (by GPU, a place in its history) count as not seen: there the program failed."""
 
-    def __init__(self, marks: Marks, notes: Notes, cast_sizes: dict[str, set[int]], ends: dict[int, int] | None = None) -> None:
-        self._marks, self._cast_sizes, self._ends = marks, cast_sizes, ends or {}
+    def __init__(self, marks: Marks, notes: Notes, cast_sizes: dict[str, set[int]], cublas: set[tuple[int, int]], ends: dict[int, int]) -> None:
+        self._marks, self._cast_sizes, self._cublas, self._ends = marks, cast_sizes, cublas, ends
         self._notes_of = notes.of_blocks
         self._backward = marks.first("backward")
         self._cast: dict[tuple[int, str, int], int] = defaultdict(int)
@@ -47,6 +47,8 @@ class Attribution:
     def _shares_of(self, block: Block, notes: list[Note]) -> list[Share]:
         born = None if block.born < 0 else self._marks.find(block.device, block.born_time or 0, block.born_label)
         phase = "before" if block.born < 0 else self._marks.phase_at(born, block.born_time or 0) if born else "between"
+        if block.died is None and (block.device, block.address) in self._cublas:
+            return [Share(causes.CUBLAS, phase, "", block.size)]
         firm = [note for note in notes if note.cause not in _WEAK]
         if not firm:
             cause = self._by_life(block, born)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import bisect
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tandem.gpu_memory import causes
@@ -19,20 +20,38 @@ from tandem.gpu_memory.report import Failure, Gpu, GpuMemory, Instant, Row
 _INSTANTS = 150  # of the line through the step
 
 
-def build(
-    segments: Sequence[Mapping[str, Any]],
-    traces: Sequence[Sequence[Mapping[str, Any]]],
-    marks: Marks,
-    notes: Notes,
-    cast_sizes: dict[str, set[int]],
-    out_of_memory: bool,
-) -> GpuMemory:
+@dataclass(frozen=True)
+class Recording:
+    """What a recorder has seen, and what was asked when it ended."""
+
+    segments: Sequence[Mapping[str, Any]]  # when it began
+    snapshot: Mapping[str, Any]  # when it ended
+    marks: Marks
+    notes: Notes
+    cast_sizes: dict[str, set[int]]
+    cublas: set[tuple[int, int]]
+    outside: dict[int, int]
+    out_of_memory: bool
+
+
+def build(recording: Recording) -> GpuMemory:
     """The report of GPUs that held anything, at their peaks; if memory ran out: when the last allocation failed."""
-    replays = [Replay(device, segments, trace) for device, trace in enumerate(traces)]
-    failure, ends = _failure(replays) if out_of_memory else (None, {})
-    attribution = Attribution(marks, notes, cast_sizes, ends)
-    gpus = [_gpu(replay, attribution, marks, ends.get(replay.device)) for replay in replays if replay.peak.allocated]
+    replays, attribution, failure, ends = _attributed(recording)
+    gpus = [_gpu(replay, attribution, recording, ends.get(replay.device)) for replay in replays if replay.peak.allocated]
     return GpuMemory(gpus, failure)
+
+
+def shares_of(recording: Recording) -> dict[Block, list[Share]]:
+    """The shares of all blocks."""
+    replays, attribution, _, _ = _attributed(recording)
+    return {block: shares for replay in replays for block, shares in attribution.shares(replay.blocks).items()}
+
+
+def _attributed(recording: Recording) -> tuple[list[Replay], Attribution, Failure | None, dict[int, int]]:
+    traces = recording.snapshot["device_traces"]
+    replays = [Replay(device, recording.segments, trace) for device, trace in enumerate(traces)]
+    failure, ends = _failure(replays) if recording.out_of_memory else (None, {})
+    return replays, Attribution(recording.marks, recording.notes, recording.cast_sizes, recording.cublas, ends), failure, ends
 
 
 def _failure(replays: Sequence[Replay]) -> tuple[Failure | None, dict[int, int]]:
@@ -47,7 +66,8 @@ def _failure(replays: Sequence[Replay]) -> tuple[Failure | None, dict[int, int]]
     return Failure(replay.device, entry["size"], entry.get("device_free", 0)), ends
 
 
-def _gpu(replay: Replay, attribution: Attribution, marks: Marks, failed: int | None) -> Gpu:
+def _gpu(replay: Replay, attribution: Attribution, recording: Recording, failed: int | None) -> Gpu:
+    marks = recording.marks
     shares = attribution.shares(replay.blocks)
     peak = replay.peak if failed is None else replay.moments[min(failed + 1, len(replay.moments) - 1)]
     alive = replay.alive_at(peak.place)
@@ -65,6 +85,7 @@ def _gpu(replay: Replay, attribution: Attribution, marks: Marks, failed: int | N
         phase=marks.phase_at(mark, peak.time or 0) if mark else "before",
         reserved_bytes=peak.reserved,
         waiting_bytes=peak.active - peak.allocated,
+        outside_bytes=recording.outside.get(replay.device, 0),
         rows=[Row(*key, nbytes) for key, nbytes in rows.most_common()],
         line=_line(replay, shares),
     )

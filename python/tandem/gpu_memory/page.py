@@ -83,7 +83,7 @@ def _table(report: GpuMemory) -> str:
     for cause in found:
         cells = "".join(f"<td>{size(gpu.by_cause[cause]) if cause in gpu.by_cause else ''}</td>" for gpu in report.gpus)
         lines.append(f"<tr><td>{escape(cause)}</td>{cells}</tr>")
-    for name, value in (("peak", "peak_bytes"), ("kept, unused", "unused_bytes")):
+    for name, value in (("peak", "peak_bytes"), ("kept, unused", "unused_bytes"), ("outside of PyTorch", "outside_bytes")):
         cells = "".join(f"<td>{size(getattr(gpu, value))}</td>" for gpu in report.gpus)
         lines.append(f"<tr><th>{name}</th>{cells}</tr>")
     return f"<table><tr><th>cause</th>{head}</tr>{''.join(lines)}</table>"

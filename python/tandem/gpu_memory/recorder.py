@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -14,11 +15,13 @@ from torch import nn
 
 from tandem.errors import InvalidArgument
 from tandem.gpu_memory import history
-from tandem.gpu_memory.builder import build
+from tandem.gpu_memory.annotated import annotate, dump
+from tandem.gpu_memory.builder import Recording, build, shares_of
 from tandem.gpu_memory.held import note_held
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_hooks import ModuleHooks
 from tandem.gpu_memory.notes import Notes
+from tandem.gpu_memory.outside import cublas_blocks, outside_bytes
 from tandem.gpu_memory.report import GpuMemory
 from tandem.gpu_memory.step_hooks import StepHooks
 
@@ -35,6 +38,8 @@ class Recorder:
         self._steps = StepHooks(self._marks, self._notes, self._modules)
         self._segments: list[dict[str, Any]] = []
         self._out_of_memory = False
+        self._cublas: set[tuple[int, int]] = set()
+        self._outside: dict[int, int] = {}
         self.snapshot: dict[str, Any] = {}
 
     def start(self) -> None:
@@ -67,6 +72,7 @@ class Recorder:
         self._marks.clear_label()
         try:
             self.snapshot = history.stop()
+            self._cublas, self._outside = cublas_blocks(self.snapshot), outside_bytes()
             note_held(self._notes, self._modules.names)
         finally:
             _one.release()
@@ -85,7 +91,16 @@ class Recorder:
 
     def report(self) -> GpuMemory:
         """What filled each GPU, after stop()."""
-        return build(self._segments, self.snapshot["device_traces"], self._marks, self._notes, self._modules.cast_sizes, self._out_of_memory)
+        return build(self._recording())
+
+    def save_snapshot(self, path: pathlib.Path) -> None:
+        """Writes what PyTorch's memory_viz reads, with the cause of each block as its first frame."""
+        recording = self._recording()
+        dump(annotate(recording.snapshot, shares_of(recording)), path)
+
+    def _recording(self) -> Recording:
+        return Recording(self._segments, self.snapshot, self._marks, self._notes, self._modules.cast_sizes, self._cublas, self._outside,
+                         self._out_of_memory)
 
     def __enter__(self) -> Recorder:
         self.start()

@@ -51,6 +51,7 @@ class Gpu:
     phase: str
     reserved_bytes: int
     waiting_bytes: int  # freed, while another stream may still use them
+    outside_bytes: int  # in use on the GPU outside of PyTorch's allocator; 0: not known
     rows: list[Row]
     line: list[Instant] = field(default_factory=list, repr=False)
 
@@ -162,6 +163,7 @@ def _device(gpu: Gpu) -> dict[str, Any]:
         "unnamed": gpu.unnamed,
         "reserved_bytes": gpu.reserved_bytes,
         "waiting_bytes": gpu.waiting_bytes,
+        "outside_bytes": gpu.outside_bytes,
         "rows": [{"cause": row.cause, "category": causes.CATEGORIES[row.cause], "phase": row.phase, "module": row.module, "bytes": row.nbytes}
                  for row in gpu.rows],
         "line": [{"microseconds": at.microseconds, "by_cause": at.by_cause} for at in gpu.line],
@@ -175,6 +177,7 @@ def _gpu(device: dict[str, Any]) -> Gpu:
         phase=device["peak_phase"],
         reserved_bytes=device["reserved_bytes"],
         waiting_bytes=device["waiting_bytes"],
+        outside_bytes=device["outside_bytes"],
         rows=[Row(row["cause"], row["phase"], row["module"], row["bytes"]) for row in device["rows"]],
         line=[Instant(at["microseconds"], at["by_cause"]) for at in device["line"]],
     )

@@ -13,7 +13,7 @@ import sys
 from tandem.errors import Error
 from tandem.gpu_memory.program import Ended, Program, end_as
 
-_USAGE = "tandem run --memory [--step N] [--then end|continue] [--report FILE.html] [--json FILE] (PROGRAM.py | -m MODULE) [ARGUMENTS]"
+_USAGE = "tandem run --memory [--step N] [--then end|continue] [--report FILE.html] [--json FILE] [--snapshot FILE.pickle] [--devices cuda:N] (PROGRAM.py | -m MODULE) [ARGUMENTS]"
 
 
 def main(arguments: list[str]) -> None:
@@ -28,6 +28,8 @@ def main(arguments: list[str]) -> None:
         name, *rest = options.program
     else:
         sys.exit(f"usage: {_USAGE}")
+    if options.devices:
+        _on_stand_in(options.devices, arguments)
     try:
         Run(options, Program(name, rest, bool(options.module))).go()
     except Error as error:
@@ -58,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--then", choices=("end", "continue"), default="end", help="what the program does after that step (end)")
     parser.add_argument("--report", metavar="FILE.html", help="write a page, for all ranks of this host")
     parser.add_argument("--json", metavar="FILE", help="write the numbers")
+    parser.add_argument("--snapshot", metavar="FILE.pickle", help="write what pytorch.org/memory_viz shows, with causes")
+    parser.add_argument("--devices", metavar="cuda:N", help="GPUs that a stand-in plays, on a machine without one")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module, as of python -m")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     return parser
@@ -68,6 +72,20 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("the first step is 1")
     return number
+
+
+def _on_stand_in(devices: str, arguments: list[str]) -> None:
+    """Becomes the same command on GPUs of the stand-in."""
+    kind, _, count = devices.partition(":")
+    folder = pathlib.Path(__file__).parents[1] / "stand_in"
+    if kind != "cuda" or not count.isdigit() or int(count) < 1:
+        sys.exit(f"tandem: run: --devices {devices}: expected cuda:N, such as cuda:4")
+    if not (folder / "lib" / "libcudart.so.13").exists():
+        sys.exit(f"tandem: run: --devices {devices}: this build has no stand-in for GPUs; build the target tandem_torch_stand_in")
+    place = next(i for i, argument in enumerate(arguments) if argument.startswith("--devices"))
+    rest = arguments[:place] + arguments[place + (1 if "=" in arguments[place] else 2):]
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, str(folder), "--gpus", count, "-m", "tandem", "run", *rest])
 
 
 class Run:
@@ -121,6 +139,8 @@ class Run:
         print(f"{head}\n\n{report.text()}", file=sys.stderr, flush=True)
         if self._options.json:
             pathlib.Path(self._options.json + (f".{rank}" if rank else "")).write_text(report.json())
+        if self._options.snapshot:
+            self._finder.save_snapshot(pathlib.Path(self._options.snapshot + (f".{rank}" if rank else "")))
         if self._options.report:
             from tandem.gpu_memory.rank_pages import write_page
 

@@ -80,7 +80,7 @@ def _gpu(device: int, segments: Sequence[Mapping[str, Any]], trace: Sequence[Map
     at_peak = cause_of(stack)[1] if stack else "backward" if has_stacks and peak.place >= 0 else "before"
     end = sum(segment["total_size"] for segment in segments)
     reserved = end + peak.reserved - replay.moments[-1].reserved
-    return Gpu(device, peak.allocated, at_peak, reserved, peak.active - peak.allocated,
+    return Gpu(device, peak.allocated, at_peak, reserved, peak.active - peak.allocated, 0,
                [Row(*key, nbytes) for key, nbytes in rows.most_common()])
 
 
@@ -104,9 +104,31 @@ def _older(
                 found[address] = Block(device, address, there.get("requested_size", there["size"]), there["size"])
                 frames[address] = there.get("frames", ())
             address += there["size"]
-    return [_as_segment(block) for block in found.values()], frames
+    made = {entry["addr"] for entry in trace if entry["action"] in ("segment_alloc", "segment_map")}
+    older = [_at_begin(segment, found) for segment in segments if segment["address"] not in made]
+    return older + [_as_segment(block) for block in found.values()], frames
+
+
+def _at_begin(segment: Mapping[str, Any], found: dict[int, Block]) -> dict[str, Any]:
+    """A segment as it was before the history: its blocks, which are taken out of `found`, and what is free between them."""
+    end = segment["address"] + segment["total_size"]
+    inside = [found.pop(address) for address in sorted(found) if segment["address"] <= address < end]
+    blocks = []
+    place = segment["address"]
+    for block in inside:
+        blocks += [_free(place, block.address - place), _as_block(block)]
+        place = block.address + block.taken
+    blocks.append(_free(place, end - place))
+    return {**segment, "blocks": [block for block in blocks if block["size"] > 0]}
+
+
+def _free(address: int, size: int) -> dict[str, Any]:
+    return {"address": address, "size": size, "state": "inactive"}
+
+
+def _as_block(block: Block) -> dict[str, Any]:
+    return {"address": block.address, "size": block.taken, "requested_size": block.size, "state": "active_allocated"}
 
 
 def _as_segment(block: Block) -> dict[str, Any]:
-    inside = {"address": block.address, "size": block.taken, "requested_size": block.size, "state": "active_allocated"}
-    return {"device": block.device, "address": block.address, "total_size": block.taken, "segment_type": "large", "blocks": [inside]}
+    return {"device": block.device, "address": block.address, "total_size": block.taken, "segment_type": "large", "blocks": [_as_block(block)]}

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,10 @@ class StepFinder:
     def report(self) -> GpuMemory | None:
         """Of the step that was wanted, or of what came before the end; None: nothing was recorded. After stop()."""
         return self._recorder.report() if self._state == "recorded" else None
+
+    def save_snapshot(self, path: pathlib.Path) -> None:
+        """What report() tells, for PyTorch's memory_viz."""
+        self._recorder.save_snapshot(path)
 
     def _before_module(self, module: nn.Module, inputs: Any) -> None:
         if self._state == "waiting" and torch.cuda.is_initialized():

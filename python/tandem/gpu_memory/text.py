@@ -42,7 +42,8 @@ def text(report: GpuMemory) -> str:
 
 
 def _gpu(gpu: Gpu, most: int) -> list[str]:
-    lines = [f"{gpu.name:<8}{size(gpu.peak_bytes):>14}  reached in {gpu.phase}; {size(gpu.unused_bytes)} more kept by the allocator, unused"]
+    outside = f", and {size(gpu.outside_bytes)} in use outside of PyTorch" if gpu.outside_bytes else ""
+    lines = [f"{gpu.name:<8}{size(gpu.peak_bytes):>14}  reached in {gpu.phase}; {size(gpu.unused_bytes)} more kept by the allocator, unused{outside}"]
     phases: dict[str, Counter[str]] = defaultdict(Counter)
     for row in gpu.rows:
         phases[row.cause][row.phase] += row.nbytes

@@ -21,6 +21,9 @@ class FaultsTest(unittest.TestCase):
     def test_nothing_is_left(self):
         self.assertEqual((self.lines["left"], self.lines["later"]), ("True 1", "True True"))
 
+    def test_a_snapshot_for_memory_viz(self):
+        self.assertEqual(self.lines["snapshot"], "True True")
+
     def test_two_at_once(self):
         self.assertIn("another measurement runs", self.lines["two"])
 

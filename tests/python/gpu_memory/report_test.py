@@ -15,7 +15,7 @@ MOST_BYTES = 200_000  # of a report in a notebook
 def gpu(index, *rows, phase="backward"):
     rows = [Row(cause, phase, module, mib * MIB) for cause, phase, module, mib in rows]
     peak = sum(row.nbytes for row in rows)
-    return Gpu(index, peak, phase, peak + 4 * MIB, 0, rows, [Instant(0, {}), Instant(50, {row.cause: row.nbytes for row in rows})])
+    return Gpu(index, peak, phase, peak + 4 * MIB, 0, 5 * MIB, rows, [Instant(0, {}), Instant(50, {row.cause: row.nbytes for row in rows})])
 
 
 def head_on_four(failure=None):
@@ -51,7 +51,7 @@ class ReportTest(unittest.TestCase):
 
     def test_text(self):
         lines = head_on_four().text().splitlines()
-        self.assertRegex(lines[0], r"^cuda:0 +110\.0 MiB  reached in backward; 4\.0 MiB more kept")
+        self.assertRegex(lines[0], r"^cuda:0 +110\.0 MiB  reached in backward; 4\.0 MiB more kept .*, and 5\.0 MiB in use outside of PyTorch$")
         self.assertRegex(lines[1], r"^  saved by the loss +█+.* 40\.0 MiB  loss 40\.0 MiB$")
         self.assertIn("imbalance 5.50: the peak of cuda:0 over the mean peak of the others", lines)
         self.assertEqual(GpuMemory([]).text(), "no GPU held anything")
@@ -62,7 +62,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(set(told), {"schema_version", "imbalance", "failure", "advice", "devices"})
         for device in told["devices"]:
             kinds = {"name": str, "peak_bytes": int, "peak_phase": str, "peak_by_cause": dict, "peak_by_category": dict, "unnamed": float,
-                     "reserved_bytes": int, "waiting_bytes": int, "rows": list, "line": list}
+                     "reserved_bytes": int, "waiting_bytes": int, "outside_bytes": int, "rows": list, "line": list}
             self.assertEqual({key: type(value) for key, value in device.items()}, kinds)
             for row in device["rows"]:
                 self.assertEqual({key: type(value) for key, value in row.items()},

@@ -9,7 +9,7 @@ import stand_in
 
 class WithoutGpuTest(unittest.TestCase):
     def test_it_says_what_is_missing(self):
-        done = stand_in.run("-m", "tandem", "run", "--memory", stand_in.PROGRAMS / "train.py", alone=True)
+        done = stand_in.run_alone("-m", "tandem", "run", "--memory", stand_in.PROGRAMS / "train.py")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^tandem: memory: PyTorch .*(without CUDA|finds no GPU).*register_devices")
 

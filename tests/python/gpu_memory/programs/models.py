@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models that are measured, each with a step of a training: all of them name nothing of tandem."""
 
-import host_ops  # noqa: F401
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -8,7 +8,6 @@ usage: train.py [STEPS [WORDS [failing | quiet]]]    # failing: raises after the
 import signal
 import sys
 
-import host_ops  # noqa: F401
 import models
 import torch
 import torch.nn.functional as F
