@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from tandem.gpu_memory import causes
+from tandem.gpu_memory.balance import balance
 from tandem.gpu_memory.report import Gpu, GpuMemory
 from tandem.gpu_memory.text import size
 
@@ -45,6 +46,12 @@ def _for_replicas(report: GpuMemory, first: Gpu) -> list[tuple[int, str]]:
     found.append((sums, (
         f"{size(sums)} of {first.name} hold the sum of all gradients at once: DistributedDataParallel and tandem.DataParallel add them "
         f"in buckets of 25 MiB, which frees most of it")))
+    cut = balance(report)
+    if cut:
+        most = f"; the largest batch with it is about {cut.largest_batch} rows" if cut.largest_batch is not None else ""
+        found.append((first.peak_bytes - max(cut.first_peak, cut.other_peak), (
+            f"tandem.DataParallel(gpu0_bsz={cut.gpu0_bsz}) evens out the rows: of {cut.rows} {first.name} then has {cut.gpu0_bsz}, and peaks at about "
+            f"{size(cut.first_peak)}, the others at {size(cut.other_peak)}{most}")))
     return found
 
 

@@ -14,9 +14,11 @@ from tandem.gpu_memory import causes
 from tandem.gpu_memory.attribution import Attribution, Share
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.notes import Notes
+from tandem.gpu_memory.outside import Driver
 from tandem.gpu_memory.replay import Block, Moment, Replay
 from tandem.gpu_memory.report import Failure, Gpu, GpuMemory, Instant, Row
 
+_UNKNOWN = Driver(0, 0)
 _INSTANTS = 150  # of the line through the step
 
 
@@ -29,8 +31,9 @@ class Recording:
     marks: Marks
     notes: Notes
     cast_sizes: dict[str, set[int]]
+    rows: int
     cublas: set[tuple[int, int]]
-    outside: dict[int, int]
+    driver: dict[int, Driver]
     out_of_memory: bool
 
 
@@ -38,7 +41,7 @@ def build(recording: Recording) -> GpuMemory:
     """The report of GPUs that held anything, at their peaks; if memory ran out: when the last allocation failed."""
     replays, attribution, failure, ends = _attributed(recording)
     gpus = [_gpu(replay, attribution, recording, ends.get(replay.device)) for replay in replays if replay.peak.allocated]
-    return GpuMemory(gpus, failure)
+    return GpuMemory(gpus, failure, recording.rows)
 
 
 def shares_of(recording: Recording) -> dict[Block, list[Share]]:
@@ -85,7 +88,8 @@ def _gpu(replay: Replay, attribution: Attribution, recording: Recording, failed:
         phase=marks.phase_at(mark, peak.time or 0) if mark else "before",
         reserved_bytes=peak.reserved,
         waiting_bytes=peak.active - peak.allocated,
-        outside_bytes=recording.outside.get(replay.device, 0),
+        total_bytes=recording.driver.get(replay.device, _UNKNOWN).total,
+        outside_bytes=recording.driver.get(replay.device, _UNKNOWN).outside,
         rows=[Row(*key, nbytes) for key, nbytes in rows.most_common()],
         line=_line(replay, shares),
     )

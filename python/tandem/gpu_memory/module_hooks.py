@@ -14,7 +14,7 @@ from torch.nn.modules import module as modules
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_paths import ModulePaths, is_replica, is_wrapper, owned
-from tandem.gpu_memory.notes import Notes
+from tandem.gpu_memory.notes import Notes, tensors_in
 
 
 class _Thread(threading.local):
@@ -34,12 +34,13 @@ class ModuleHooks:
         self.thread = _Thread()
         self.outputs: set[tuple[int, int]]  # thread and number of the nodes that made the model's outputs
         self.cast_sizes: dict[str, set[int]]  # by module: bytes of its parameters in 16 bit, where autocast is on
+        self.rows: int  # of the batch, as a wrapper's outputs have them
         self.names: dict[int, str] = {}  # of parameters, by id; the program's parameters live as long as the recording
         self._handles: list[Any] = []
 
     def use(self, marks: Marks, notes: Notes) -> None:
         self._marks, self._notes = marks, notes
-        self.outputs, self.cast_sizes = set(), {}
+        self.outputs, self.cast_sizes, self.rows = set(), {}, 0
 
     def attach(self) -> None:
         self._handles = [
@@ -79,6 +80,7 @@ class ModuleHooks:
             thread.wrappers -= 1
             if isinstance(module, nn.DataParallel):
                 self._notes.add(output, causes.GATHERED_OUTPUT, "")
+                self.rows = max([self.rows, *(x.shape[0] for x in tensors_in(output) if x.dim() > 1)])
         outermost = not thread.open
         if outermost and not is_replica(module) and _phase("loss") == "loss":
             self._note_outputs(output)
@@ -106,11 +108,10 @@ class ModuleHooks:
 
     def _note_outputs(self, output: Any) -> None:
         ident = threading.get_ident()
-        for x in output.values() if isinstance(output, dict) else output if isinstance(output, (list, tuple)) else [output]:
-            if isinstance(x, torch.Tensor):
-                self._notes.add(x, causes.OUTPUT, "")
-                if x.grad_fn is not None:
-                    self.outputs.add((ident, x.grad_fn._sequence_nr()))
+        for x in tensors_in(output):
+            self._notes.add(x, causes.OUTPUT, "")
+            if x.grad_fn is not None:
+                self.outputs.add((ident, x.grad_fn._sequence_nr()))
 
 
 def _phase(name: str) -> str:

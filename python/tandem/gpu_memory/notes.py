@@ -36,7 +36,7 @@ class Notes:
     def add(self, what: Any, cause: str, owner: str = "") -> None:
         """Notes the tensors in `what`, which may be a tensor, or tensors in lists, tuples, dicts and data classes."""
         when = now()
-        for x in (what,) if isinstance(what, torch.Tensor) else _tensors(what):
+        for x in (what,) if isinstance(what, torch.Tensor) else tensors_in(what):
             key = _place(x)
             if key is not None:
                 self._notes[key].append(Note(when, cause, owner, x.nbytes))
@@ -70,20 +70,21 @@ def _alive(lives: list[Block], births: list[int], when: int) -> Block | None:
     return None if block.died_time is not None and block.died_time < when - _NEAR else block
 
 
-def _tensors(what: Any, depth: int = 0) -> Iterable[torch.Tensor]:
+def tensors_in(what: Any, depth: int = 0) -> Iterable[torch.Tensor]:
+    """The tensors in lists, tuples, dicts and data classes, as far in as outputs of models go."""
     if isinstance(what, torch.Tensor):
         yield what
     elif depth > 4:
         return
     elif isinstance(what, Mapping):
         for x in what.values():
-            yield from _tensors(x, depth + 1)
+            yield from tensors_in(x, depth + 1)
     elif isinstance(what, (list, tuple)):
         for x in what:
-            yield from _tensors(x, depth + 1)
+            yield from tensors_in(x, depth + 1)
     elif hasattr(what, "__dataclass_fields__"):
         for name in what.__dataclass_fields__:
-            yield from _tensors(getattr(what, name, None), depth + 1)
+            yield from tensors_in(getattr(what, name, None), depth + 1)
 
 
 def _place(x: torch.Tensor) -> tuple[int, int] | None:

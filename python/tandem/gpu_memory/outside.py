@@ -5,20 +5,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 
-def outside_bytes() -> dict[int, int]:
-    """By GPU: what the driver says is in use, less what this process's allocator has: the context of CUDA, NCCL's buffers, other
-    libraries and other processes. Only of GPUs that this process uses: to ask costs a context."""
+class Driver(NamedTuple):
+    """What the driver says of a GPU, in bytes."""
+
+    total: int
+    outside: int  # in use, and not by this process's allocator: CUDA's context, NCCL's buffers, other libraries and processes
+
+
+def ask_driver() -> dict[int, Driver]:
+    """By GPU; only of those that this process uses, since to ask costs a context."""
     found = {}
     for gpu in range(torch.cuda.device_count()):
         reserved = torch.cuda.memory_reserved(gpu)
         if reserved:
             free, total = torch.cuda.mem_get_info(gpu)
-            found[gpu] = max(total - free - reserved, 0)
+            found[gpu] = Driver(total, max(total - free - reserved, 0))
     return found
 
 

@@ -21,7 +21,7 @@ from tandem.gpu_memory.held import note_held
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_hooks import ModuleHooks
 from tandem.gpu_memory.notes import Notes
-from tandem.gpu_memory.outside import cublas_blocks, outside_bytes
+from tandem.gpu_memory.outside import Driver, ask_driver, cublas_blocks
 from tandem.gpu_memory.report import GpuMemory
 from tandem.gpu_memory.step_hooks import StepHooks
 
@@ -39,7 +39,7 @@ class Recorder:
         self._segments: list[dict[str, Any]] = []
         self._out_of_memory = False
         self._cublas: set[tuple[int, int]] = set()
-        self._outside: dict[int, int] = {}
+        self._driver: dict[int, Driver] = {}
         self.snapshot: dict[str, Any] = {}
 
     def start(self) -> None:
@@ -72,7 +72,7 @@ class Recorder:
         self._marks.clear_label()
         try:
             self.snapshot = history.stop()
-            self._cublas, self._outside = cublas_blocks(self.snapshot), outside_bytes()
+            self._cublas, self._driver = cublas_blocks(self.snapshot), ask_driver()
             note_held(self._notes, self._modules.names)
         finally:
             _one.release()
@@ -99,8 +99,8 @@ class Recorder:
         dump(annotate(recording.snapshot, shares_of(recording)), path)
 
     def _recording(self) -> Recording:
-        return Recording(self._segments, self.snapshot, self._marks, self._notes, self._modules.cast_sizes, self._cublas, self._outside,
-                         self._out_of_memory)
+        return Recording(self._segments, self.snapshot, self._marks, self._notes, self._modules.cast_sizes, self._modules.rows,
+                         self._cublas, self._driver, self._out_of_memory)
 
     def __enter__(self) -> Recorder:
         self.start()

@@ -51,6 +51,7 @@ class Gpu:
     phase: str
     reserved_bytes: int
     waiting_bytes: int  # freed, while another stream may still use them
+    total_bytes: int  # of the GPU; 0: not known
     outside_bytes: int  # in use on the GPU outside of PyTorch's allocator; 0: not known
     rows: list[Row]
     line: list[Instant] = field(default_factory=list, repr=False)
@@ -101,6 +102,7 @@ class GpuMemory:
 
     gpus: list[Gpu]
     failure: Failure | None = None
+    rows: int = 0  # of the batch, where a wrapper's outputs tell; 0: not known
 
     @property
     def imbalance(self) -> float:
@@ -138,13 +140,14 @@ class GpuMemory:
     def from_dict(told: dict[str, Any]) -> GpuMemory:
         """The inverse of as_dict()."""
         failure = Failure(**told["failure"]) if told["failure"] else None
-        return GpuMemory([_gpu(device) for device in told["devices"]], failure)
+        return GpuMemory([_gpu(device) for device in told["devices"]], failure, told["rows"])
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "schema_version": SCHEMA_VERSION,
             "imbalance": self.imbalance,
             "failure": dataclasses.asdict(self.failure) if self.failure else None,
+            "rows": self.rows,
             "advice": self.advice(),
             "devices": [_device(gpu) for gpu in self.gpus],
         }
@@ -163,6 +166,7 @@ def _device(gpu: Gpu) -> dict[str, Any]:
         "unnamed": gpu.unnamed,
         "reserved_bytes": gpu.reserved_bytes,
         "waiting_bytes": gpu.waiting_bytes,
+        "total_bytes": gpu.total_bytes,
         "outside_bytes": gpu.outside_bytes,
         "rows": [{"cause": row.cause, "category": causes.CATEGORIES[row.cause], "phase": row.phase, "module": row.module, "bytes": row.nbytes}
                  for row in gpu.rows],
@@ -177,6 +181,7 @@ def _gpu(device: dict[str, Any]) -> Gpu:
         phase=device["peak_phase"],
         reserved_bytes=device["reserved_bytes"],
         waiting_bytes=device["waiting_bytes"],
+        total_bytes=device["total_bytes"],
         outside_bytes=device["outside_bytes"],
         rows=[Row(row["cause"], row["phase"], row["module"], row["bytes"]) for row in device["rows"]],
         line=[Instant(at["microseconds"], at["by_cause"]) for at in device["line"]],

@@ -80,7 +80,7 @@ def _gpu(device: int, segments: Sequence[Mapping[str, Any]], trace: Sequence[Map
     at_peak = cause_of(stack)[1] if stack else "backward" if has_stacks and peak.place >= 0 else "before"
     end = sum(segment["total_size"] for segment in segments)
     reserved = end + peak.reserved - replay.moments[-1].reserved
-    return Gpu(device, peak.allocated, at_peak, reserved, peak.active - peak.allocated, 0,
+    return Gpu(device, peak.allocated, at_peak, reserved, peak.active - peak.allocated, 0, 0,
                [Row(*key, nbytes) for key, nbytes in rows.most_common()])
 
 

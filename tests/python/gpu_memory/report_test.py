@@ -15,7 +15,7 @@ MOST_BYTES = 200_000  # of a report in a notebook
 def gpu(index, *rows, phase="backward"):
     rows = [Row(cause, phase, module, mib * MIB) for cause, phase, module, mib in rows]
     peak = sum(row.nbytes for row in rows)
-    return Gpu(index, peak, phase, peak + 4 * MIB, 0, 5 * MIB, rows, [Instant(0, {}), Instant(50, {row.cause: row.nbytes for row in rows})])
+    return Gpu(index, peak, phase, peak + 4 * MIB, 0, 512 * MIB, 5 * MIB, rows, [Instant(0, {}), Instant(50, {row.cause: row.nbytes for row in rows})])
 
 
 def head_on_four(failure=None):
@@ -59,10 +59,10 @@ class ReportTest(unittest.TestCase):
     def test_json_follows_its_schema(self):
         told = json.loads(head_on_four().json())
         self.assertEqual(told["schema_version"], 1)
-        self.assertEqual(set(told), {"schema_version", "imbalance", "failure", "advice", "devices"})
+        self.assertEqual(set(told), {"schema_version", "imbalance", "failure", "rows", "advice", "devices"})
         for device in told["devices"]:
             kinds = {"name": str, "peak_bytes": int, "peak_phase": str, "peak_by_cause": dict, "peak_by_category": dict, "unnamed": float,
-                     "reserved_bytes": int, "waiting_bytes": int, "outside_bytes": int, "rows": list, "line": list}
+                     "reserved_bytes": int, "waiting_bytes": int, "total_bytes": int, "outside_bytes": int, "rows": list, "line": list}
             self.assertEqual({key: type(value) for key, value in device.items()}, kinds)
             for row in device["rows"]:
                 self.assertEqual({key: type(value) for key, value in row.items()},
