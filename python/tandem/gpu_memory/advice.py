@@ -64,7 +64,7 @@ def _for_each(gpu: Gpu) -> list[tuple[int, str]]:
     if causes.PARAMETER_16_BIT not in has:
         found.append((saved // 2, (
             f"torch.autocast in bfloat16 halves most of the {size(saved)} that {gpu.name} saves for backward, which frees up to {size(saved // 2)}")))
-    held = has.get(causes.HELD, 0) + has.get(causes.OUTPUT, 0)
+    held = has.get(causes.HELD, 0)
     found.append((held, (
         f"{size(held)} of {gpu.name} are tensors that the program holds through the step: del them, or keep loss.item() in place of the loss, "
         f"which frees {size(held)}")))

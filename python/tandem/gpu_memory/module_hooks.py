@@ -82,8 +82,8 @@ class ModuleHooks:
                 self._notes.add(output, causes.GATHERED_OUTPUT, "")
                 self.rows = max([self.rows, *(x.shape[0] for x in tensors_in(output) if x.dim() > 1)])
         outermost = not thread.open
-        if outermost and not is_replica(module) and _phase("loss") == "loss":
-            self._note_outputs(output)
+        if outermost and _phase("loss") == "loss":
+            self._note_outputs(output, is_replica(module))
         if outermost and is_replica(module):
             self._marks.set("gather")
         elif outermost:
@@ -106,11 +106,11 @@ class ModuleHooks:
             if x is not None:
                 self._notes.add(x, causes.BUFFER, owned(path, name))
 
-    def _note_outputs(self, output: Any) -> None:
+    def _note_outputs(self, output: Any, copy: bool) -> None:
         ident = threading.get_ident()
         for x in tensors_in(output):
             self._notes.add(x, causes.OUTPUT, "")
-            if x.grad_fn is not None:
+            if x.grad_fn is not None and not copy:
                 self.outputs.add((ident, x.grad_fn._sequence_nr()))
 
 

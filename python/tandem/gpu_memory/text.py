@@ -33,17 +33,30 @@ def text(report: GpuMemory) -> str:
             "what filled the GPUs then:"
         )
     most = max(gpu.peak_bytes for gpu in report.gpus)
-    for gpu in report.gpus:
-        lines += [*_gpu(gpu, most), ""]
+    for gpus in _alike(report.gpus):
+        lines += [*_gpu(gpus, most), ""]
     if len(report.gpus) > 1:
         lines.append(f"imbalance {report.imbalance:.2f}: the peak of {report.gpus[0].name} over the mean peak of the others")
     lines += [f"- {sentence}" for sentence in report.advice()]
     return "\n".join(lines).rstrip()
 
 
-def _gpu(gpu: Gpu, most: int) -> list[str]:
+def _alike(gpus: list[Gpu]) -> list[list[Gpu]]:
+    """GPUs one after the other that hold the same are told once."""
+    groups: list[list[Gpu]] = []
+    for gpu in gpus:
+        if groups and (gpu.by_cause, gpu.reserved_bytes) == (groups[-1][0].by_cause, groups[-1][0].reserved_bytes):
+            groups[-1].append(gpu)
+        else:
+            groups.append([gpu])
+    return groups
+
+
+def _gpu(gpus: list[Gpu], most: int) -> list[str]:
+    gpu = gpus[0]
+    name = gpu.name if len(gpus) == 1 else f"{gpu.name} to {gpus[-1].index}"
     outside = f", and {size(gpu.outside_bytes)} in use outside of PyTorch" if gpu.outside_bytes else ""
-    lines = [f"{gpu.name:<8}{size(gpu.peak_bytes):>14}  reached in {gpu.phase}; {size(gpu.unused_bytes)} more kept by the allocator, unused{outside}"]
+    lines = [f"{name:<11}{size(gpu.peak_bytes):>11}  reached in {gpu.phase}; {size(gpu.unused_bytes)} more kept by the allocator, unused{outside}"]
     phases: dict[str, Counter[str]] = defaultdict(Counter)
     for row in gpu.rows:
         phases[row.cause][row.phase] += row.nbytes
