@@ -29,11 +29,19 @@ class Share(NamedTuple):
     nbytes: int
 
 
+class KnownSizes(NamedTuple):
+    """What tells blocks that no tensor of Python leads to."""
+
+    casts: dict[str, set[int]]  # by module: bytes of its parameters in 16 bit, where autocast is on
+    buckets: set[int]  # bytes of those of DistributedDataParallel
+    cublas: set[tuple[int, int]]  # GPU and address of its workspaces
+
+
 class Attribution:
     """The shares of blocks. Deaths at or after `end` (by GPU, a place in its history) count as not seen: there the program failed."""
 
-    def __init__(self, marks: Marks, notes: Notes, cast_sizes: dict[str, set[int]], cublas: set[tuple[int, int]], ends: dict[int, int]) -> None:
-        self._marks, self._cast_sizes, self._cublas, self._ends = marks, cast_sizes, cublas, ends
+    def __init__(self, marks: Marks, notes: Notes, known: KnownSizes, ends: dict[int, int]) -> None:
+        self._marks, self._known, self._ends = marks, known, ends
         self._notes_of = notes.of_blocks
         self._backward = marks.first("backward")
         self._cast: dict[tuple[int, str, int], int] = defaultdict(int)
@@ -47,7 +55,7 @@ class Attribution:
     def _shares_of(self, block: Block, notes: list[Note]) -> list[Share]:
         born = None if block.born < 0 else self._marks.find(block.device, block.born_time or 0, block.born_label)
         phase = "before" if block.born < 0 else self._marks.phase_at(born, block.born_time or 0) if born else "between"
-        if block.died is None and (block.device, block.address) in self._cublas:
+        if block.died is None and (block.device, block.address) in self._known.cublas:
             return [Share(causes.CUBLAS, phase, "", block.size)]
         firm = [note for note in notes if note.cause not in _WEAK]
         if not firm:
@@ -55,6 +63,8 @@ class Attribution:
             weak = {note.cause for note in notes}
             if causes.OUTPUT in weak and cause in (causes.SAVED, causes.UNNAMED):
                 cause = causes.OUTPUT
+            elif cause == causes.UNNAMED and block.size in self._known.buckets:
+                cause = causes.DDP_BUCKET
             elif weak and cause == causes.UNNAMED:
                 cause = causes.HELD
             module = born.module if born else notes[0].owner if notes else ""
@@ -104,7 +114,7 @@ class Attribution:
 
     def _is_cast(self, block: Block, born: Mark) -> bool:
         """Whether autocast keeps a parameter in 16 bit there: it has the size of one, and outlives the module."""
-        if block.size not in self._cast_sizes.get(born.module, ()) or self._died_within(block, born):
+        if block.size not in self._known.casts.get(born.module, ()) or self._died_within(block, born):
             return False
         key = (block.device, born.module, block.size)
         self._cast[key] += 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tandem.gpu_memory import causes
-from tandem.gpu_memory.attribution import Attribution, Share
+from tandem.gpu_memory.attribution import Attribution, KnownSizes, Share
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.notes import Notes
 from tandem.gpu_memory.outside import Driver
@@ -31,6 +31,7 @@ class Recording:
     marks: Marks
     notes: Notes
     cast_sizes: dict[str, set[int]]
+    bucket_sizes: set[int]
     rows: int
     cublas: set[tuple[int, int]]
     driver: dict[int, Driver]
@@ -54,7 +55,8 @@ def _attributed(recording: Recording) -> tuple[list[Replay], Attribution, Failur
     traces = recording.snapshot["device_traces"]
     replays = [Replay(device, recording.segments, trace) for device, trace in enumerate(traces)]
     failure, ends = _failure(replays) if recording.out_of_memory else (None, {})
-    return replays, Attribution(recording.marks, recording.notes, recording.cast_sizes, recording.cublas, ends), failure, ends
+    sizes = KnownSizes(recording.cast_sizes, recording.bucket_sizes, recording.cublas)
+    return replays, Attribution(recording.marks, recording.notes, sizes, ends), failure, ends
 
 
 def _failure(replays: Sequence[Replay]) -> tuple[Failure | None, dict[int, int]]:

@@ -34,13 +34,14 @@ class ModuleHooks:
         self.thread = _Thread()
         self.outputs: set[tuple[int, int]]  # thread and number of the nodes that made the model's outputs
         self.cast_sizes: dict[str, set[int]]  # by module: bytes of its parameters in 16 bit, where autocast is on
+        self.bucket_sizes: set[int]  # bytes of the buckets of DistributedDataParallel
         self.rows: int  # of the batch, as a wrapper's outputs have them
         self.names: dict[int, str] = {}  # of parameters, by id; the program's parameters live as long as the recording
         self._handles: list[Any] = []
 
     def use(self, marks: Marks, notes: Notes) -> None:
         self._marks, self._notes = marks, notes
-        self.outputs, self.cast_sizes, self.rows = set(), {}, 0
+        self.outputs, self.cast_sizes, self.bucket_sizes, self.rows = set(), {}, set(), 0
 
     def attach(self) -> None:
         self._handles = [
@@ -63,6 +64,7 @@ class ModuleHooks:
         thread.open.append(path)
         if is_wrapper(module):
             thread.wrappers += 1
+            self.bucket_sizes |= _bucket_sizes(module)
             inner = module.module
             assert isinstance(inner, nn.Module)
             for name, x in inner.named_parameters():  # copies have parameters of their own
@@ -121,3 +123,12 @@ def _phase(name: str) -> str:
 
 def _needs_gradient(inputs: Any) -> bool:
     return any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
+
+
+def _bucket_sizes(module: nn.Module) -> set[int]:
+    """Bytes of the buckets that DistributedDataParallel made first, and then anew after its first backward."""
+    if not isinstance(module, nn.parallel.DistributedDataParallel):
+        return set()
+    told = module._get_ddp_logging_data()
+    texts = (told.get(name, "") for name in ("bucket_sizes", "rebuilt_bucket_sizes"))
+    return {int(part) for text in texts for part in str(text).split(",") if part.strip().isdigit()}
