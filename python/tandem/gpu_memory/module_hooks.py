@@ -69,6 +69,7 @@ class ModuleHooks:
             assert isinstance(inner, nn.Module)
             for name, x in inner.named_parameters():  # copies have parameters of their own
                 self._notes.add(x, causes.PARAMETER, name)
+                self._note_gradient(x, name)
                 self.names.setdefault(id(x), name)
         inside = isinstance(module, nn.DataParallel)
         self._marks.set("replicate" if inside else _phase("forward"), path, len(thread.open))
@@ -102,11 +103,18 @@ class ModuleHooks:
                 owner = owned(path, name)
                 self._notes.add(x, cause, owner)
                 self.names.setdefault(id(x), owner)
+                if not copy:
+                    self._note_gradient(x, owner)
                 if cast and x.dtype == torch.float32:
                     self.cast_sizes.setdefault(path, set()).add(2 * x.numel())
         for name, x in module._buffers.items():
             if x is not None:
                 self._notes.add(x, causes.BUFFER, owned(path, name))
+
+    def _note_gradient(self, x: torch.Tensor, owner: str) -> None:
+        """Of the step before, if it is still there."""
+        if x.is_leaf and x.grad is not None:
+            self._notes.add(x.grad, causes.GRADIENT, owner)
 
     def _note_outputs(self, output: Any, copy: bool) -> None:
         ident = threading.get_ident()

@@ -74,10 +74,16 @@ class StepHooks:
                 for x in leaves:
                     if x.grad is not None and isinstance(x, nn.Parameter):
                         self._notes.add(x.grad, causes.GRADIENT, self._name(x))
-                self._marks.set("backward" if torch._C._current_graph_task_id() != -1 else "between")
+                self._marks.set(self._phase_after_backward())
 
         watched.__wrapped__ = function  # type: ignore[attr-defined]
         return watched
+
+    def _phase_after_backward(self) -> str:
+        """A checkpoint's backward is within another, and an optimizer's closure within its update."""
+        if torch._C._current_graph_task_id() != -1:
+            return "backward"
+        return "update" if self._in_update else "between"
 
     def _before_node(self, place: NodePlace, node: Any) -> Callable[[Sequence[torch.Tensor]], None]:
         caller = threading.get_ident()
