@@ -5,23 +5,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 BROADCAST = "BroadcastBackward"
 _GATHER, _LEAF = "GatherBackward", "AccumulateGrad"
+# These allocate nothing, and pass a gradient's storage on, so that the next node tells of it.
+_VIEWS = frozenset(
+    f"{name}Backward0"
+    for name in ("Alias", "Detach", "Expand", "Permute", "ReshapeAlias", "Squeeze", "T", "Transpose", "Unsqueeze", "UnsafeView", "View")
+)
 
 
-@dataclass(frozen=True)
-class NodePlace:
-    """A node of the graph: its op, its number, its GPU, and whether it lies in a replica of torch.nn.DataParallel."""
+class NodePlace(NamedTuple):
+    """A node of the graph: its op, its number, and the GPU of the replica of torch.nn.DataParallel that it lies in; None: in none."""
 
     op: str
     sequence: int
-    device: int
-    in_replica: bool
+    replica: int | None
 
     @property
     def is_leaf(self) -> bool:
@@ -45,18 +47,22 @@ def watch(roots: Sequence[torch.Tensor], before: BeforeNode) -> list[torch.Tenso
     would compute it."""
     leaves: list[torch.Tensor] = []
     seen: set[Any] = set()
-    todo: list[tuple[Any, bool]] = [(x.grad_fn, False) for x in roots if isinstance(x, torch.Tensor)]
+    todo: list[tuple[Any, int | None]] = [(x.grad_fn, None) for x in roots if isinstance(x, torch.Tensor)]
     while todo:
-        node, in_replica = todo.pop()
+        node, replica = todo.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
-        place = NodePlace(node.name(), _sequence(node), _device(node), in_replica)
+        place = NodePlace(node.name(), _sequence(node), replica)
         if place.is_leaf:
             leaves.append(node.variable)
-        node.register_prehook(before(place, node))
-        inside = (in_replica or place.is_gather) and not place.is_broadcast
-        todo += [(following, inside) for following, _ in node.next_functions]
+        if place.op not in _VIEWS:
+            node.register_prehook(before(place, node))
+        for following, _ in node.next_functions:
+            if place.is_gather and following is not None:
+                todo.append((following, _device(following)))
+            else:
+                todo.append((following, None if place.is_broadcast else replica))
     return leaves
 
 

@@ -12,6 +12,7 @@ import torch
 from tandem.errors import DeviceError, InvalidArgument
 
 OLDEST = (2, 8)
+MOST_ENTRIES = 1_000_000  # of a GPU; later ones would take the place of the first
 
 
 def check() -> None:
@@ -47,7 +48,7 @@ def start() -> list[dict[str, Any]]:
     takes = inspect.signature(torch.cuda.memory._record_memory_history).parameters
     options = {"clear_history": True} if "clear_history" in takes else {}
     segments: list[dict[str, Any]] = torch.cuda.memory._snapshot()["segments"]
-    torch.cuda.memory._record_memory_history("all", context=None, **options)
+    torch.cuda.memory._record_memory_history("all", context=None, max_entries=MOST_ENTRIES, **options)
     return segments
 
 
@@ -55,4 +56,6 @@ def stop() -> dict[str, Any]:
     """Ends the history, and returns the allocator's snapshot with it."""
     snapshot: dict[str, Any] = torch.cuda.memory._snapshot()
     torch.cuda.memory._record_memory_history(None)
+    if any(len(trace) >= MOST_ENTRIES for trace in snapshot["device_traces"]):
+        raise InvalidArgument(f"memory: the history has more than {MOST_ENTRIES:,} entries of a GPU; record less at once, such as one step")
     return snapshot

@@ -74,6 +74,11 @@ class Marks:
         if self._labels:
             torch.cuda.memory._set_memory_metadata(f"{_PREFIX}{number}")
 
+    def last(self) -> Mark | None:
+        """The calling thread's last mark."""
+        line = self._lines.get(threading.get_ident())
+        return line.marks[-1] if line else None
+
     def clear_label(self) -> None:
         """The calling thread's later allocations carry the label again that the program gave them."""
         if self._labels:
@@ -92,10 +97,12 @@ class Marks:
         # A thread that is inside of a module or node of this GPU, before one that only has the GPU.
         return max(here, key=lambda m: (m.device == device, m.depth > 0, m.time), default=None)
 
-    def of_node(self, sequence: int, device: int, caller: int | None) -> Mark | None:
-        """Where a node of the graph was made: in the thread `caller`, or (None) in a thread that had the GPU."""
-        lines = [self._lines[caller]] if caller in self._lines else [
-            line for thread, line in self._lines.items() if line.marks[0].device == device and thread != caller]
+    def of_node(self, sequence: int, caller: int | None, device: int | None) -> Mark | None:
+        """Where a node of the graph was made: in the thread `caller`, or (None) in a thread that had the GPU `device`."""
+        if caller is not None:
+            lines = [self._lines[caller]] if caller in self._lines else []
+        else:
+            lines = [line for line in self._lines.values() if line.marks[0].device == device and line.marks[0].depth]
         found: list[Mark] = []
         for line in lines:
             place = bisect.bisect_right(line.sequences, sequence)

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.modules import module as modules
 
 from tandem.gpu_memory import causes
-from tandem.gpu_memory.marks import Marks
+from tandem.gpu_memory.marks import Mark, Marks
 from tandem.gpu_memory.module_paths import ModulePaths, is_replica, is_wrapper, owned
 from tandem.gpu_memory.notes import Notes, tensors_in
 
@@ -23,6 +23,7 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.open: list[str] = []
         self.wrappers = 0
+        self.interrupted: Mark | None = None  # what backward was in when a checkpoint began to compute again
 
 
 class ModuleHooks:
@@ -61,6 +62,8 @@ class ModuleHooks:
         if is_root and not _needs_gradient(inputs):
             self._notes.add(inputs, causes.INPUT, "")
         self._note_members(module, path, copy)
+        if not thread.open:
+            thread.interrupted = self._marks.last() if _in_backward() else None
         thread.open.append(path)
         if is_wrapper(module):
             thread.wrappers += 1
@@ -85,12 +88,15 @@ class ModuleHooks:
                 self._notes.add(output, causes.GATHERED_OUTPUT, "")
                 self.rows = max([self.rows, *(x.shape[0] for x in tensors_in(output) if x.dim() > 1)])
         outermost = not thread.open
-        if outermost and _phase("loss") == "loss":
+        if outermost and not _in_backward():
             self._note_outputs(output, is_replica(module))
-        if outermost and is_replica(module):
+        if outermost and thread.interrupted is not None:
+            before = thread.interrupted
+            self._marks.set(before.phase, before.module, before.depth, before.op)
+        elif outermost and is_replica(module):
             self._marks.set("gather")
         elif outermost:
-            self._marks.set(_phase("loss"))
+            self._marks.set("loss")
         else:
             self._marks.set(_phase("forward"), thread.open[-1], len(thread.open))
 
@@ -102,8 +108,8 @@ class ModuleHooks:
             if x is not None:
                 owner = owned(path, name)
                 self._notes.add(x, cause, owner)
-                self.names.setdefault(id(x), owner)
                 if not copy:
+                    self.names.setdefault(id(x), owner)
                     self._note_gradient(x, owner)
                 if cast and x.dtype == torch.float32:
                     self.cast_sizes.setdefault(path, set()).add(2 * x.numel())
@@ -124,9 +130,13 @@ class ModuleHooks:
                 self.outputs.add((ident, x.grad_fn._sequence_nr()))
 
 
+def _in_backward() -> bool:
+    """Whether a backward calls the module: then a checkpoint computes again."""
+    return torch._C._current_graph_task_id() != -1
+
+
 def _phase(name: str) -> str:
-    """In backward a forward is part of it: a checkpoint computes again."""
-    return name if torch._C._current_graph_task_id() == -1 else "recompute"
+    return "recompute" if _in_backward() else name
 
 
 def _needs_gradient(inputs: Any) -> bool:

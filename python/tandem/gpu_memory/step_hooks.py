@@ -87,7 +87,7 @@ class StepHooks:
 
     def _before_node(self, place: NodePlace, node: Any) -> Callable[[Sequence[torch.Tensor]], None]:
         caller = threading.get_ident()
-        made = self._marks.of_node(place.sequence, place.device, None if place.in_replica else caller)
+        made = self._marks.of_node(place.sequence, caller if place.replica is None else None, place.replica)
         module, in_loss = ("", False) if made is None or place.is_leaf or place.is_broadcast else (made.module, made.phase in ("loss", "gather", "between"))
         cause, owners = self._cause_of_gradients(place, node, in_loss, caller), self._owners(place, node, module)
         op = ("loss:" if in_loss else "") + place.op
@@ -117,7 +117,7 @@ class StepHooks:
             return causes.GRADIENT if is_parameter else causes.GRADIENT_OF_ACTIVATION
         if place.is_broadcast:
             return causes.GRADIENT_OF_COPY
-        if place.is_gather or (not place.in_replica and (caller, place.sequence) in self._modules.outputs):
+        if place.is_gather or (place.replica is None and (caller, place.sequence) in self._modules.outputs):
             return causes.GRADIENT_OF_OUTPUT
         return causes.LOSS_BACKWARD if in_loss else causes.GRADIENT_OF_ACTIVATION
 

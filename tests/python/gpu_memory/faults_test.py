@@ -33,6 +33,9 @@ class FaultsTest(unittest.TestCase):
     def test_the_programs_label_comes_back(self):
         self.assertEqual(self.lines["label"], "mine")
 
+    def test_a_history_that_is_too_long(self):
+        self.assertRegex(self.lines["long"], r"more than 20 entries of a GPU; record less at once.* True$")
+
     def test_an_old_pytorch(self):
         self.assertRegex(self.lines["old"], r"this is PyTorch 2\.7\.1, and it needs 2\.8 or later: pip install")
 

@@ -9,7 +9,7 @@ import tempfile
 import models
 import torch
 from tandem.errors import InvalidArgument
-from tandem.gpu_memory import Recorder, measure
+from tandem.gpu_memory import Recorder, history, measure
 from tandem.gpu_memory.snapshot_file import read
 from torch.nn.modules import module
 from torch.optim import optimizer
@@ -60,5 +60,8 @@ print("later", measure(step).gpus[0].unnamed < 0.03, state() == clean)
 torch.cuda.memory._set_memory_metadata("mine")
 measure(step)
 print("label", torch.cuda.memory._get_memory_metadata())
+history.MOST_ENTRIES, former = 20, history.MOST_ENTRIES
+print("long", refused(lambda: measure(step)), state() == clean)
+history.MOST_ENTRIES = former
 torch.__version__ = "2.7.1"
 print("old", refused(lambda: measure(step)))
