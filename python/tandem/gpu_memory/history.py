@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -56,6 +57,10 @@ def stop() -> dict[str, Any]:
     """Ends the history, and returns the allocator's snapshot with it."""
     snapshot: dict[str, Any] = torch.cuda.memory._snapshot()
     torch.cuda.memory._record_memory_history(None)
+    return snapshot
+
+
+def check_length(snapshot: Mapping[str, Any]) -> None:
+    """Raises InvalidArgument if the beginning of a history was lost."""
     if any(len(trace) >= MOST_ENTRIES for trace in snapshot["device_traces"]):
         raise InvalidArgument(f"memory: the history has more than {MOST_ENTRIES:,} entries of a GPU; record less at once, such as one step")
-    return snapshot

@@ -99,6 +99,7 @@ class Recorder:
         dump(annotate(recording.snapshot, shares_of(recording)), path)
 
     def _recording(self) -> Recording:
+        history.check_length(self.snapshot)
         return Recording(self._segments, self.snapshot, self._marks, self._notes, self._modules.cast_sizes,
                          self._modules.bucket_sizes, self._modules.rows, self._cublas, self._driver, self._out_of_memory)
 

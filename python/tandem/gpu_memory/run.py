@@ -130,9 +130,13 @@ class Run:
     def _tell(self, what: str) -> None:
         """Prints to stderr, as the program's output is its own."""
         self._told = True
-        report = self._finder.report()
         rank = os.environ.get("RANK")
         head = f"{os.path.basename(self._program.name)}{f', rank {rank}' if rank else ''}: {what}"
+        try:
+            report = self._finder.report()
+        except Error as error:  # the program goes on
+            print(f"{head}\n{error}", file=sys.stderr, flush=True)
+            return
         if report is None:
             print(f"{head}\nno module was called on a GPU in this process, so there is nothing to tell", file=sys.stderr, flush=True)
             return
