@@ -16,8 +16,8 @@ OLDEST = (2, 8)
 MOST_ENTRIES = 1_000_000  # of a GPU; later ones would take the place of the first
 
 
-def check() -> None:
-    """Raises an error, with what to do, where memory cannot be measured."""
+def check_build() -> None:
+    """Raises an error, with what to do, if this PyTorch cannot measure. Asks no driver: a process that did cannot fork."""
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     if version < OLDEST:
         raise InvalidArgument(
@@ -28,6 +28,11 @@ def check() -> None:
             f"memory: PyTorch {torch.__version__} was built without CUDA: install one with it "
             "(pip install torch, see pytorch.org/get-started), or use virtual devices, by tandem.register_devices()"
         )
+
+
+def check() -> None:
+    """Raises an error, with what to do, where memory cannot be measured now."""
+    check_build()
     if not torch.cuda.is_available():
         raise DeviceError(
             "memory: PyTorch finds no GPU (torch.cuda.is_available() is False): look at nvidia-smi, "

@@ -95,7 +95,7 @@ class Run:
         from tandem.gpu_memory import history
         from tandem.gpu_memory.step_finder import StepFinder
 
-        history.check()
+        history.check_build()
         self._options, self._program = options, program
         self._finder = StepFinder(options.step, self._measured)
         self._told = False
@@ -138,7 +138,7 @@ class Run:
             print(f"{head}\n{error}", file=sys.stderr, flush=True)
             return
         if report is None:
-            print(f"{head}\nno module was called on a GPU in this process, so there is nothing to tell", file=sys.stderr, flush=True)
+            print(f"{head}\n{_why_nothing()}", file=sys.stderr, flush=True)
             return
         print(f"{head}\n\n{report.text()}", file=sys.stderr, flush=True)
         if self._options.json:
@@ -149,3 +149,14 @@ class Run:
             from tandem.gpu_memory.rank_pages import write_page
 
             write_page(pathlib.Path(self._options.report), head, report, rank)
+
+
+def _why_nothing() -> str:
+    """Why nothing was recorded, at the end of a program."""
+    from tandem.gpu_memory import history
+
+    try:
+        history.check()
+    except Error as error:
+        return str(error)
+    return "no module was called on a GPU in this process, so there is nothing to tell"

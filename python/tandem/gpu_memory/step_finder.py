@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn.modules import module as modules
 
+from tandem.errors import Error
 from tandem.gpu_memory.recorder import Recorder
 from tandem.gpu_memory.report import GpuMemory
 
@@ -29,6 +30,7 @@ class StepFinder:
         self._recorder = Recorder()
         self._recorder.on_update(self._after_update)
         self._state = "waiting"
+        self._problem: Error | None = None
         self._handle = modules.register_module_forward_pre_hook(self._before_module)
 
     def stop(self, failure: BaseException | None = None) -> None:
@@ -39,7 +41,12 @@ class StepFinder:
             self._state = "recorded"
 
     def report(self) -> GpuMemory | None:
-        """Of the step that was wanted, or of what came before the end; None: nothing was recorded. After stop()."""
+        """Of the step that was wanted, or of what came before the end; None: nothing was recorded. After stop().
+
+        @throws Error  why it could not be recorded.
+        """
+        if self._problem:
+            raise self._problem
         return self._recorder.report() if self._state == "recorded" else None
 
     def save_snapshot(self, path: pathlib.Path) -> None:
@@ -47,11 +54,15 @@ class StepFinder:
         self._recorder.save_snapshot(path)
 
     def _before_module(self, module: nn.Module, inputs: Any) -> None:
-        if self._state == "waiting" and torch.cuda.is_initialized():
-            self._recorder.start()
+        if self._state == "waiting" and self._problem is None and torch.cuda.is_initialized():
+            self._handle.remove()
+            try:
+                self._recorder.start()
+            except Error as error:  # the program goes on
+                self._problem = error.with_traceback(None)  # whose frames would keep tensors
+                return
             self._state = "recording"
             self._recorder.enter(module, inputs)
-            self._handle.remove()
 
     def _after_update(self, optimizer: torch.optim.Optimizer) -> None:
         self._optimizer = self._optimizer or optimizer

@@ -69,6 +69,18 @@ class RunTest(unittest.TestCase):
         self.assertEqual((done.stdout, done.returncode), ("hello\n", 0))
         self.assertIn("no module was called on a GPU", done.stderr)
 
+    def test_a_program_that_records_a_history_itself(self):
+        alone = stand_in.run(TRAIN, 2, 500, "history")
+        done = tandem("run", "--memory", TRAIN, 2, 500, "history")
+        self.assertEqual((done.stdout, done.returncode), (alone.stdout, 0), done.stderr)
+        self.assertIn("something else records the allocator's history", done.stderr)
+
+    def test_a_program_that_forks(self):
+        done = tandem("run", "--memory", "--then", "continue", stand_in.PROGRAMS / "forks.py")
+        self.assertEqual(done.stdout, "child 1\nchild 2\nchild 3\nchild 4\nchild ended with 0\n", done.stderr)
+        self.assertIn("forks.py: step 3", done.stderr)
+        self.assertIn("no module was called on a GPU in this process", done.stderr)
+
     def test_page_and_numbers(self):
         with tempfile.TemporaryDirectory() as folder:
             page, numbers = pathlib.Path(folder, "a.html"), pathlib.Path(folder, "a.json")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains for some steps, as a program that knows nothing of tandem.
 
-usage: train.py [STEPS [WORDS [failing | quiet]]]    # failing: raises after the last step; quiet: never steps
+usage: train.py [STEPS [WORDS [failing | quiet | killed | seven | history]]]
 """
 
 import signal
@@ -17,6 +17,8 @@ steps, words, mood = int((sys.argv[1:] or [4])[0]), int((sys.argv[2:] or [1000])
 torch.manual_seed(0)
 model = nn.DataParallel(models.LanguageModel(words).cuda())
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+if mood == "history":
+    torch.cuda.memory._record_memory_history("all", context=None)
 for step in range(steps):
     x = torch.randint(words, (16, 8), device="cuda")
     loss = F.cross_entropy(model(x).flatten(0, 1), x.flatten())
