@@ -123,6 +123,4 @@ def measure(step: Callable[[], object], labels: bool | None = None) -> GpuMemory
     recorder = Recorder(labels)
     with recorder:
         step()
-    for gpu in range(torch.cuda.device_count()):
-        torch.cuda.synchronize(gpu)
     return recorder.report()
