@@ -5,32 +5,32 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tandem._core import version as __version__
-from tandem._core import (
-    Comparison,
-    DeviceNeed,
-    Explanation,
-    LargestBatch,
-    Memory,
-    MemoryStats,
-    StepModel,
-    StepPlan,
-    Tensor,
-    chunk_sizes,
-    configure_devices,
-    default_devices,
-    explain,
-    from_dlpack,
-    limit,
-    memory,
-    memory_stats,
-    reset_peak,
-    set_limit,
-)
 from tandem.errors import CommError, Desync, DeviceError, Error, FileError, InvalidArgument, NoData, OutOfMemory, Timeout
 from tandem.marks import replicate, rows, split
 
 if TYPE_CHECKING:
+    from tandem._core import (
+        Comparison,
+        DeviceNeed,
+        Explanation,
+        LargestBatch,
+        Memory,
+        MemoryStats,
+        StepModel,
+        StepPlan,
+        Tensor,
+        chunk_sizes,
+        configure_devices,
+        default_devices,
+        explain,
+        from_dlpack,
+        limit,
+        memory_stats,
+        reset_peak,
+        set_limit,
+    )
+    from tandem._core import version as __version__
+    from tandem._memory import memory
     from tandem._compare import compare
     from tandem.data_parallel import BalancedDataParallel, DataParallel
     from tandem.optimizer import Optimizer
@@ -38,6 +38,29 @@ if TYPE_CHECKING:
     from tandem._torch_peer import torch_data_parallel_on_virtual_devices
     from tandem.torch_device import register_devices
 
+# Names of the extension module, which is loaded with the first of them: what is pure Python needs no build.
+_OF_CORE = frozenset(
+    {
+        "Comparison",
+        "DeviceNeed",
+        "Explanation",
+        "LargestBatch",
+        "Memory",
+        "MemoryStats",
+        "StepModel",
+        "StepPlan",
+        "Tensor",
+        "chunk_sizes",
+        "configure_devices",
+        "default_devices",
+        "explain",
+        "from_dlpack",
+        "limit",
+        "memory_stats",
+        "reset_peak",
+        "set_limit",
+    }
+)
 # Names that need PyTorch, which is imported with the first of them.
 _WITH_TORCH = {
     "BalancedDataParallel": "tandem.data_parallel",
@@ -96,7 +119,13 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WITH_TORCH:
-        raise AttributeError(f"module 'tandem' has no attribute {name!r}")
-    importlib.import_module("tandem._with_torch")
-    return getattr(importlib.import_module(_WITH_TORCH[name]), name)
+    if name in _WITH_TORCH:
+        importlib.import_module("tandem._with_torch")
+        return getattr(importlib.import_module(_WITH_TORCH[name]), name)
+    if name == "memory":
+        return importlib.import_module("tandem._memory").memory
+    if name == "__version__":
+        return importlib.import_module("tandem._core").version
+    if name in _OF_CORE:
+        return getattr(importlib.import_module("tandem._core"), name)
+    raise AttributeError(f"module 'tandem' has no attribute {name!r}")

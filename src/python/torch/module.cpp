@@ -36,6 +36,7 @@ void settle_at_exit() {
 
 NB_MODULE(_torch, m) {
   namespace nb = nanobind;
+  nb::module_::import_("tandem._core");  // its classes are among the results here
   tandem::python::register_error_classes();
   tandem::python::register_errors();
   m.def("register_devices", &tandem::libtorch::register_devices, nb::arg("count"));

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""The causes that memory of a GPU may have, and the category of docs/memory.md that each belongs to."""
+
+from __future__ import annotations
+
+PARAMETER = "parameter"
+PARAMETER_COPY = "parameter copy"
+PARAMETER_16_BIT = "parameter in 16 bit"
+BUFFER = "buffer"
+GRADIENT = "gradient"
+GRADIENT_OF_COPY = "gradient of a copy"
+GRADIENT_OF_OUTPUT = "gradient of an output"
+GRADIENT_OF_ACTIVATION = "gradient of an activation"
+OPTIMIZER_STATE = "optimizer state"
+INPUT = "input"
+SAVED = "saved activation"
+RECOMPUTED = "recomputed activation"
+GATHERED_OUTPUT = "gathered output"
+OUTPUT = "output"
+LOSS_SAVED = "saved by the loss"
+LOSS_BACKWARD = "loss's own backward"
+DDP_BUCKET = "DDP bucket"
+GRADIENT_SUM = "sum of the copies' gradients"
+CUBLAS = "cuBLAS workspace"
+WORKSPACE = "workspace of an op"
+UPDATE_WORKSPACE = "workspace of the update"
+HELD = "held by the program"
+UNNAMED = "unnamed"
+ROUNDING = "rounding"
+
+# The first of a block's causes counts: what holds memory for longest comes first.
+CATEGORIES = {
+    OPTIMIZER_STATE: "optimizer",
+    DDP_BUCKET: "communication",
+    GRADIENT: "gradient",
+    PARAMETER: "parameter",
+    BUFFER: "buffer",
+    PARAMETER_COPY: "parameter",
+    PARAMETER_16_BIT: "parameter",
+    INPUT: "input",
+    GATHERED_OUTPUT: "output",
+    OUTPUT: "output",
+    GRADIENT_OF_COPY: "gradient",
+    GRADIENT_OF_OUTPUT: "output_gradient",
+    LOSS_BACKWARD: "activation",
+    GRADIENT_OF_ACTIVATION: "activation",
+    LOSS_SAVED: "activation",
+    RECOMPUTED: "activation",
+    SAVED: "activation",
+    GRADIENT_SUM: "communication",
+    CUBLAS: "workspace",
+    WORKSPACE: "workspace",
+    UPDATE_WORKSPACE: "workspace",
+    HELD: "held",
+    UNNAMED: "unnamed",
+    ROUNDING: "rounding",
+}
+PRIORITY = {cause: place for place, cause in enumerate(CATEGORIES)}

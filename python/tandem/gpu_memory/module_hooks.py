@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sees each module begin and end, in each thread: where the thread is, and what lies where."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as modules
+
+from tandem.gpu_memory import causes
+from tandem.gpu_memory.marks import Mark, Marks
+from tandem.gpu_memory.module_paths import ModulePaths, is_replica, is_wrapper, owned
+from tandem.gpu_memory.notes import Notes, tensors_in
+
+
+class _Thread(threading.local):
+    """The modules that are open in a thread, with the phase that it was in before the first."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self.wrappers = 0
+        self.interrupted: Mark | None = None  # what backward was in when a checkpoint began to compute again
+
+
+class ModuleHooks:
+    """Global hooks of modules. Phases are forward, replicate (in a wrapper, before the copies run), gather and loss."""
+
+    def __init__(self, marks: Marks, notes: Notes) -> None:
+        self.use(marks, notes)
+        self._paths = ModulePaths()
+        self.thread = _Thread()
+        self.outputs: set[tuple[int, int]]  # thread and number of the nodes that made the model's outputs
+        self.cast_sizes: dict[str, set[int]]  # by module: bytes of its parameters in 16 bit, where autocast is on
+        self.bucket_sizes: set[int]  # bytes of the buckets of DistributedDataParallel
+        self.rows: int  # of the batch, as a wrapper's outputs have them
+        self.names: dict[int, str] = {}  # of parameters, by id; the program's parameters live as long as the recording
+        self._handles: list[Any] = []
+
+    def use(self, marks: Marks, notes: Notes) -> None:
+        self._marks, self._notes = marks, notes
+        self.outputs, self.cast_sizes, self.bucket_sizes, self.rows = set(), {}, set(), 0
+
+    def attach(self) -> None:
+        self._handles = [
+            modules.register_module_forward_pre_hook(self.before),
+            modules.register_module_forward_hook(self._after, always_call=True),
+        ]
+
+    def detach(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def before(self, module: nn.Module, inputs: Any) -> None:
+        thread, copy = self.thread, is_replica(module)
+        is_root = not thread.open or (thread.wrappers == len(thread.open) and copy)
+        path = self._paths.of(module)
+        if is_root and not _needs_gradient(inputs):
+            self._notes.add(inputs, causes.INPUT, "")
+        self._note_members(module, path, copy)
+        if not thread.open:
+            thread.interrupted = self._marks.last() if _in_backward() else None
+        thread.open.append(path)
+        if is_wrapper(module):
+            thread.wrappers += 1
+            self.bucket_sizes |= _bucket_sizes(module)
+            inner = module.module
+            assert isinstance(inner, nn.Module)
+            for name, x in inner.named_parameters():  # copies have parameters of their own
+                self._notes.add(x, causes.PARAMETER, name)
+                self._note_gradient(x, name)
+                self.names.setdefault(id(x), name)
+        inside = isinstance(module, nn.DataParallel)
+        self._marks.set("replicate" if inside else _phase("forward"), path, len(thread.open))
+
+    def _after(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        thread = self.thread
+        if not thread.open:
+            return  # the recording began inside of the module
+        thread.open.pop()
+        if is_wrapper(module):
+            thread.wrappers -= 1
+            if isinstance(module, nn.DataParallel):
+                self._notes.add(output, causes.GATHERED_OUTPUT, "")
+                self.rows = max([self.rows, *(x.shape[0] for x in tensors_in(output) if x.dim() > 1)])
+        outermost = not thread.open
+        if outermost and not _in_backward():
+            self._note_outputs(output, is_replica(module))
+        if outermost and thread.interrupted is not None:
+            before = thread.interrupted
+            self._marks.set(before.phase, before.module, before.depth, before.op)
+        elif outermost and is_replica(module):
+            self._marks.set("gather")
+        elif outermost:
+            self._marks.set("loss")
+        else:
+            self._marks.set(_phase("forward"), thread.open[-1], len(thread.open))
+
+    def _note_members(self, module: nn.Module, path: str, copy: bool) -> None:
+        former = getattr(module, "_former_parameters", {})
+        cause = causes.PARAMETER_COPY if copy else causes.PARAMETER
+        cast = torch.is_autocast_enabled("cuda")
+        for name, x in [*module._parameters.items(), *former.items()]:
+            if x is not None:
+                owner = owned(path, name)
+                self._notes.add(x, cause, owner)
+                if not copy:
+                    self.names.setdefault(id(x), owner)
+                    self._note_gradient(x, owner)
+                if cast and x.dtype == torch.float32:
+                    self.cast_sizes.setdefault(path, set()).add(2 * x.numel())
+        for name, x in module._buffers.items():
+            if x is not None:
+                self._notes.add(x, causes.BUFFER, owned(path, name))
+
+    def _note_gradient(self, x: torch.Tensor, owner: str) -> None:
+        """Of the step before, if it is still there."""
+        if x.is_leaf and x.grad is not None:
+            self._notes.add(x.grad, causes.GRADIENT, owner)
+
+    def _note_outputs(self, output: Any, copy: bool) -> None:
+        ident = threading.get_ident()
+        for x in tensors_in(output):
+            self._notes.add(x, causes.OUTPUT, "")
+            if x.grad_fn is not None and not copy:
+                self.outputs.add((ident, x.grad_fn._sequence_nr()))
+
+
+def _in_backward() -> bool:
+    """Whether a backward calls the module: then a checkpoint computes again."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def _phase(name: str) -> str:
+    return "recompute" if _in_backward() else name
+
+
+def _needs_gradient(inputs: Any) -> bool:
+    return any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
+
+
+def _bucket_sizes(module: nn.Module) -> set[int]:
+    """Bytes of the buckets that DistributedDataParallel made first, and then anew after its first backward."""
+    if not isinstance(module, nn.parallel.DistributedDataParallel):
+        return set()
+    told = module._get_ddp_logging_data()
+    texts = (told.get(name, "") for name in ("bucket_sizes", "rebuilt_bucket_sizes"))
+    return {int(part) for text in texts for part in str(text).split(",") if part.strip().isdigit()}

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""A step on GPUs, measured: sums are the allocator's to the byte, nothing of weight is unnamed, and measuring changes nothing."""
+
+import json
+import unittest
+
+import stand_in
+
+MOST_UNNAMED = 0.03
+
+
+@stand_in.needed
+class MeasureTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        done = stand_in.run(stand_in.PROGRAMS / "measured.py")
+        assert done.returncode == 0, done.stderr[-2000:]
+        cls.cases = [json.loads(line) for line in done.stdout.splitlines()]
+
+    def each(self):
+        for case in self.cases:
+            yield case, case["report"]["devices"], f"{case['name']}, labels {case['labels']}"
+
+    def of(self, name):
+        case = next(case for case in self.cases if case["name"] == name and case["labels"])
+        return {device["name"]: device["peak_by_cause"] for device in case["report"]["devices"]}
+
+    def test_sums_are_the_allocators(self):
+        for case, devices, name in self.each():
+            self.assertEqual([device["peak_bytes"] for device in devices], [peak for peak in case["measured"] if peak], name)
+            for device in devices:
+                self.assertEqual(sum(row["bytes"] for row in device["rows"]), device["peak_bytes"], name)
+                self.assertEqual(sum(device["peak_by_category"].values()), device["peak_bytes"], name)
+
+    def test_measuring_changes_no_peak(self):
+        for case, _, name in self.each():
+            self.assertEqual(case["measured"], case["plain"], name)
+
+    def test_little_is_unnamed(self):
+        for _, devices, name in self.each():
+            for device in devices:
+                self.assertLessEqual(device["unnamed"], MOST_UNNAMED, (name, device["rows"][:8]))
+
+    def test_all_cases_ran(self):
+        self.assertEqual(len(self.cases), 18)
+
+    def test_outputs_of_all_gpus_are_on_the_first(self):
+        causes = self.of("words on four")
+        outputs = 16 * 8 * 2000 * 4
+        for cause in ("saved by the loss", "gradient of an output"):
+            self.assertGreaterEqual(causes["cuda:0"][cause], outputs)
+            self.assertNotIn(cause, causes["cuda:1"])
+        self.assertEqual(causes["cuda:0"]["optimizer state"] // (2 * 4), causes["cuda:0"]["parameter"] // 4)
+        self.assertNotIn("optimizer state", causes["cuda:1"])
+
+    def test_copies_are_of_the_parameters_size(self):
+        causes = self.of("images on four")
+        for gpu in ("cuda:1", "cuda:2", "cuda:3"):
+            self.assertEqual(causes[gpu]["parameter copy"], causes["cuda:0"]["parameter"])
+
+    def test_autocasts_weights_are_named(self):
+        causes = self.of("in 16 bit")["cuda:0"]
+        self.assertGreater(causes["parameter in 16 bit"], 0)
+        self.assertLessEqual(causes["parameter in 16 bit"], causes["parameter"] // 2)
+        self.assertNotIn("parameter in 16 bit", self.of("images")["cuda:0"])
+
+    def test_modules_are_named_as_in_the_model(self):
+        for case, devices, name in self.each():
+            if case["name"].startswith("images"):
+                saved = {row["module"] for device in devices for row in device["rows"] if row["cause"] == "saved activation"}
+                self.assertIn("layers.0.c1", saved, name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""What may go wrong around a measurement, in one process; prints a line for each."""
+
+import pathlib
+import pickle
+import tempfile
+
+import models
+import torch
+from tandem.errors import InvalidArgument
+from tandem.gpu_memory import Recorder, history, measure
+from tandem.gpu_memory.snapshot_file import read
+from torch.nn.modules import module
+from torch.optim import optimizer
+
+
+def state():
+    """What a measurement changes while it runs."""
+    hooks = (module._global_forward_pre_hooks, module._global_forward_hooks, optimizer._global_optimizer_pre_hooks,
+             optimizer._global_optimizer_post_hooks)
+    return [*map(len, hooks), torch._C._cuda_isHistoryEnabled(), torch.autograd.backward, torch.autograd.grad]
+
+
+def refused(call):
+    try:
+        call()
+    except InvalidArgument as error:
+        return str(error)
+    return "not refused"
+
+
+def failing():
+    step()
+    raise KeyError("of the step")
+
+
+step = models.words(torch.optim.SGD, False)
+step()
+clean = state()
+try:
+    measure(failing)
+except KeyError as error:
+    print("raised", error, state() == clean)
+with Recorder() as recorder:
+    print("two", refused(lambda: measure(step)))
+    step()
+with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
+    recorder.save_snapshot(pathlib.Path(file.name))
+    gpu = read(pathlib.Path(file.name)).gpus[0]
+    with open(file.name, "rb") as saved:
+        snapshot = pickle.load(saved)
+frames = {entry["frames"][0]["name"] for entry in snapshot["device_traces"][0] if entry["action"] == "alloc"}
+print("snapshot", gpu.peak_bytes == recorder.report().gpus[0].peak_bytes, "saved activation of block.0, forward" in frames)
+print("left", state() == clean, len(recorder.report().gpus))
+torch.cuda.memory._record_memory_history("all", context=None)
+print("history", refused(lambda: measure(step)), torch._C._cuda_isHistoryEnabled())
+torch.cuda.memory._record_memory_history(None)
+print("later", measure(step).gpus[0].unnamed < 0.03, state() == clean)
+torch.cuda.memory._set_memory_metadata("mine")
+measure(step)
+print("label", torch.cuda.memory._get_memory_metadata())
+history.MOST_ENTRIES, former = 20, history.MOST_ENTRIES
+print("long", refused(lambda: measure(step)), state() == clean)
+history.MOST_ENTRIES = former
+torch.__version__ = "2.7.1"
+print("old", refused(lambda: measure(step)))

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""A report as text, JSON, page and advice."""
+
+import html.parser
+import json
+import unittest
+
+from tandem.gpu_memory import Failure, Gpu, GpuMemory, Instant, Row
+
+MIB = 1 << 20
+MOST_BYTES = 200_000  # of a report in a notebook
+
+
+def gpu(index, *rows, phase="backward"):
+    rows = [Row(cause, phase, module, mib * MIB) for cause, phase, module, mib in rows]
+    peak = sum(row.nbytes for row in rows)
+    return Gpu(index, peak, phase, peak + 4 * MIB, 0, 512 * MIB, 5 * MIB, rows, [Instant(0, {}), Instant(50, {row.cause: row.nbytes for row in rows})])
+
+
+def head_on_four(failure=None):
+    """Outputs on the first GPU, as of a language model in torch.nn.DataParallel."""
+    first = gpu(0, ("saved by the loss", "loss", "", 40), ("gradient of an output", "backward", "", 40), ("optimizer state", "before", "head", 20),
+                ("parameter", "before", "head", 10), phase="gather" if failure else "backward")
+    others = [gpu(i, ("parameter copy", "replicate", "head", 10), ("saved activation", "forward", "<b>", 10)) for i in (1, 2, 3)]
+    return GpuMemory([first, *others], failure)
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.names, self.page = [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.names.append(tag)
+        self.page = dict(attributes).get("srcdoc", self.page)
+
+
+class ReportTest(unittest.TestCase):
+    def test_sums(self):
+        first = head_on_four().gpus[0]
+        self.assertEqual(first.by_category, {"activation": 40 * MIB, "output_gradient": 40 * MIB, "optimizer": 20 * MIB, "parameter": 10 * MIB})
+        self.assertEqual(first.by_phase["before"], 30 * MIB)
+        self.assertEqual(first.by_module["head"], 30 * MIB)
+        self.assertEqual((first.unused_bytes, first.unnamed), (4 * MIB, 0))
+        self.assertEqual(head_on_four().imbalance, 5.5)
+
+    def test_imbalance_of_one_gpu(self):
+        self.assertEqual(GpuMemory([gpu(0, ("input", "between", "", 1))]).imbalance, 1)
+
+    def test_text(self):
+        lines = head_on_four().text().splitlines()
+        self.assertRegex(lines[0], r"^cuda:0 +110\.0 MiB  reached in backward; 4\.0 MiB more kept .*, and 5\.0 MiB in use outside of PyTorch$")
+        self.assertRegex(lines[1], r"^  saved by the loss +█+.* 40\.0 MiB  loss 40\.0 MiB$")
+        self.assertIn("imbalance 5.50: the peak of cuda:0 over the mean peak of the others", lines)
+        self.assertEqual(GpuMemory([]).text(), "no GPU held anything")
+
+    def test_json_follows_its_schema(self):
+        told = json.loads(head_on_four().json())
+        self.assertEqual(told["schema_version"], 1)
+        self.assertEqual(set(told), {"schema_version", "imbalance", "failure", "rows", "advice", "devices"})
+        for device in told["devices"]:
+            kinds = {"name": str, "peak_bytes": int, "peak_phase": str, "peak_by_cause": dict, "peak_by_category": dict, "unnamed": float,
+                     "reserved_bytes": int, "waiting_bytes": int, "total_bytes": int, "outside_bytes": int, "rows": list, "line": list}
+            self.assertEqual({key: type(value) for key, value in device.items()}, kinds)
+            for row in device["rows"]:
+                self.assertEqual({key: type(value) for key, value in row.items()},
+                                 {"cause": str, "category": str, "phase": str, "module": str, "bytes": int})
+
+    def test_from_dict_is_the_inverse(self):
+        for report in (head_on_four(), head_on_four(Failure(0, 7, 5))):
+            self.assertEqual(GpuMemory.from_dict(json.loads(report.json())), report)
+
+    def test_page_and_notebook(self):
+        report = head_on_four()
+        self.assertIn("svg", Tags(report.html()).names)
+        self.assertIn("title", Tags(report.html()).names)
+        frame = Tags(report._repr_html_())
+        self.assertEqual(frame.names, ["iframe"])
+        self.assertLess(len(report._repr_html_()), MOST_BYTES)
+        self.assertIn("<h2>What to do</h2>", frame.page)
+        self.assertNotIn("<b>", frame.page)
+
+    def test_advice_has_the_figures(self):
+        advice = head_on_four().advice()
+        self.assertRegex(advice[0], r"^80\.0 MiB of cuda:0 are the gathered outputs.*60\.0 MiB of cuda:0 become free")
+        self.assertRegex(advice[1], r"^20\.0 MiB of cuda:0 are the optimizer's state.*sharded.*frees 15\.0 MiB$")
+        self.assertEqual(len(advice), 2)
+
+    def test_a_failed_gathering_is_part_of_what_the_loss_in_the_forward_saves(self):
+        advice = head_on_four(Failure(0, 80 * MIB, 0)).advice()
+        self.assertRegex(advice[0], r"^160\.0 MiB of cuda:0")
+
+    def test_no_advice_for_replicas_on_one_gpu(self):
+        report = GpuMemory([gpu(0, ("optimizer state", "before", "", 20), ("saved activation", "forward", "", 80))])
+        self.assertEqual([sentence.split(":")[0] for sentence in report.advice()],
+                         ["80.0 MiB of cuda", "torch.autocast in bfloat16 halves most of the 80.0 MiB that cuda"])
+
+
+if __name__ == "__main__":
+    unittest.main()

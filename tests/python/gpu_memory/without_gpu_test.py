@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is said where PyTorch has no GPU."""
+
+import unittest
+from unittest import mock
+
+import stand_in
+import torch
+from tandem.errors import DeviceError, InvalidArgument
+from tandem.gpu_memory import history
+
+
+class WithoutGpuTest(unittest.TestCase):
+    def test_it_says_what_is_missing(self):
+        done = stand_in.run_alone("-m", "tandem", "run", "--memory", stand_in.PROGRAMS / "train.py")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"memory: PyTorch .*(without CUDA|finds no GPU).*register_devices")
+
+    def test_a_pytorch_without_cuda(self):
+        with mock.patch.object(torch.version, "cuda", None), self.assertRaisesRegex(DeviceError, "was built without CUDA: install one with it"):
+            history.check()
+
+    def test_an_allocator_without_a_history(self):
+        with (mock.patch.object(torch.version, "cuda", "13.0"), mock.patch.object(torch.cuda, "is_available", lambda: True),
+              mock.patch.object(torch.cuda.memory, "get_allocator_backend", lambda: "cudaMallocAsync"),
+              self.assertRaisesRegex(InvalidArgument, "the allocator is cudaMallocAsync, which keeps no history")):
+            history.check()
+
+
+if __name__ == "__main__":
+    unittest.main()
