@@ -178,7 +178,8 @@ void Block::begin() {
 
 bool Block::end() {
   const bool was_ready = state == State::ready;
-  // The address sanitizer sees who uses it, and a page with something in it makes each mprotect slower.
+  // The address sanitizer sees who uses it, and a page with something in it makes each mprotect
+  // slower.
   if (was_ready && kSeesEachUse) madvise(data, round_up(capacity, kPage), MADV_DONTNEED);
   if (was_ready && !kSeesEachUse) std::memset(data, 0xDD, size);
   ASAN_POISON_MEMORY_REGION(data, capacity);

@@ -51,31 +51,30 @@ struct Half {
   }
 
  private:
-  // The difference of the exponent biases, 127 in float and 15 here, in float's exponent field.
-  static constexpr std::uint32_t kShift = 112U << 23;
-
+  // Both conversions choose between numbers and not between ways to go, so that compilers take
+  // vectors for them.
   static constexpr std::uint16_t rounded(std::uint32_t x) {
-    const std::uint32_t sign = x >> 16 & 0x8000U, size = x & 0x7fffffffU;
-    std::uint32_t y = 0;
-    if (size > 0x7f800000U) {
-      y = 0x7e00U;  // a NaN
-    } else if (size >= 0x47800000U) {
-      y = 0x7c00U;  // from 65536 on
-    } else if (size < 0x38800000U) {
-      // Below the smallest normal number: the addition rounds to a multiple of 2^-24.
-      y = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - 0x3f000000U;
-    } else {
-      y = (size - kShift + 0xfffU + (size >> 13 & 1U)) >> 13;
-    }
-    return static_cast<std::uint16_t>(sign | y);
+    constexpr std::int32_t kInfinity = 0x7f800000, kSmallestNormal = 0x38800000;
+    const auto size = static_cast<std::int32_t>(x & 0x7fffffffU);
+    // What is too large, or a NaN, becomes infinite, and all else is a quarter of what it was.
+    const std::int32_t number = size & (size > kInfinity ? kInfinity : 0x7fffffff);
+    const float quarter = std::bit_cast<float>(number) * 0x1p112F * 0x1p-110F;
+    // Adding a power of two rounds to the fraction that a Half with this exponent has.
+    const std::int32_t exponent = number & kInfinity;
+    const std::int32_t power =
+        (exponent < kSmallestNormal ? kSmallestNormal : exponent) + 0x07800000;
+    const auto y = std::bit_cast<std::uint32_t>(std::bit_cast<float>(power) + quarter);
+    const std::uint32_t nan = size > kInfinity ? 0x200U : 0U;
+    return static_cast<std::uint16_t>((x >> 16 & 0x8000U) | ((y >> 13 & 0x7c00U) + (y & 0xfffU)) |
+                                      nan);
   }
 
   static constexpr float widened(std::uint16_t x) {
     const std::uint32_t sign = (x & 0x8000U) << 16, size = (x & 0x7fffU) << 13;
     // Read as a float, the number is too small by a factor of 2^112; subnormal numbers are too.
     const auto y = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112F);
-    const bool finite = size < 0x0f800000U;
-    return std::bit_cast<float>(sign | (finite ? y : size | 0x7f800000U));
+    const auto exponent = static_cast<std::int32_t>(size) < 0x0f800000 ? 0U : 0x7f800000U;
+    return std::bit_cast<float>(sign | y | exponent);  // all ones: an infinity, or a NaN
   }
 };
 
