@@ -61,9 +61,10 @@ struct Half {
     const float quarter = std::bit_cast<float>(number) * 0x1p112F * 0x1p-110F;
     // Adding a power of two rounds to the fraction that a Half with this exponent has.
     const std::int32_t exponent = number & kInfinity;
-    const std::int32_t power =
-        (exponent < kSmallestNormal ? kSmallestNormal : exponent) + 0x07800000;
-    const auto y = std::bit_cast<std::uint32_t>(std::bit_cast<float>(power) + quarter);
+    const auto least =
+        static_cast<std::uint32_t>(exponent < kSmallestNormal ? kSmallestNormal : exponent);
+    const float power = std::bit_cast<float>(least + 0x07800000U);
+    const auto y = std::bit_cast<std::uint32_t>(power + quarter);
     const std::uint32_t nan = size > kInfinity ? 0x200U : 0U;
     return static_cast<std::uint16_t>((x >> 16 & 0x8000U) | ((y >> 13 & 0x7c00U) + (y & 0xfffU)) |
                                       nan);
