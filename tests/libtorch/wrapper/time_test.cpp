@@ -153,7 +153,7 @@ TEST_P(TimeTest, AStepHasThePartsOfAStepOfTandemsOwnModules) {
   const Explanation expected = explain_second([&] {
     own_dp.step(
         own_batch,
-        [](OwnMlp& m, const OwnBatch& b) { return mse_loss_sum(m(b.x), b.y); },
+        [](OwnMlp& m, const OwnBatch& b) { return mse_loss(m(b.x), b.y); },
         &own_optimizer);
   });
   Sgd optimizer(net->parameters(), torch::optim::SGDOptions(0.1));
