@@ -33,18 +33,26 @@ Uses::Ranges::iterator Uses::cut(std::uintptr_t at) {
   return ranges_.emplace_hint(next, at, std::move(rest));
 }
 
+std::pair<Uses::Ranges::iterator, Uses::Ranges::iterator> Uses::ranges_of(const void* p,
+                                                                          std::size_t nbytes) {
+  const auto begin = cut(address(p));
+  return {begin, cut(address(p) + nbytes)};
+}
+
+void Uses::note_writer(const Range& range, const Clock& after, std::vector<Conflict>& conflicts) {
+  const Use& writer = range.writer;
+  if (writer.what != nullptr && !after.covers(writer.stream, writer.task))
+    conflicts.push_back({writer, true});
+}
+
 std::vector<Conflict> Uses::read(const void* p,
                                  std::size_t nbytes,
                                  const Use& use,
                                  const Clock& after) {
+  const auto [begin, end] = ranges_of(p, nbytes);
   std::vector<Conflict> conflicts;
-  const std::uintptr_t first = address(p), last = first + nbytes;
-  const auto begin = cut(first);
-  cut(last);
-  for (auto i = begin; i != ranges_.end() && i->first < last; ++i) {
-    const Use& writer = i->second.writer;
-    if (writer.what != nullptr && !after.covers(writer.stream, writer.task))
-      conflicts.push_back({writer, true});
+  for (auto i = begin; i != end; ++i) {
+    note_writer(i->second, after, conflicts);
     auto& readers = i->second.readers;
     const auto own = std::ranges::find(readers, use.stream, &Use::stream);
     if (own != readers.end())
@@ -59,19 +67,15 @@ std::vector<Conflict> Uses::write(const void* p,
                                   std::size_t nbytes,
                                   const Use& use,
                                   const Clock& after) {
+  const auto [begin, end] = ranges_of(p, nbytes);
   std::vector<Conflict> conflicts;
-  const std::uintptr_t first = address(p), last = first + nbytes;
-  const auto begin = cut(first);
-  const auto end = cut(last);
   for (auto i = begin; i != end; ++i) {
-    const Use& writer = i->second.writer;
-    if (writer.what != nullptr && !after.covers(writer.stream, writer.task))
-      conflicts.push_back({writer, true});
+    note_writer(i->second, after, conflicts);
     for (const Use& reader : i->second.readers)
       if (!after.covers(reader.stream, reader.task)) conflicts.push_back({reader, false});
   }
   if (begin == end) return conflicts;
-  begin->second.end = last;  // one writer now: one range
+  begin->second.end = address(p) + nbytes;  // one writer now: one range
   begin->second.writer = use;
   begin->second.readers.clear();
   ranges_.erase(std::next(begin), end);

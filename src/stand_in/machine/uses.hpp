@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "stand_in/machine/clock.hpp"
@@ -51,6 +52,9 @@ class Uses {
 
   /// A range that begins there, if one covers the byte.
   Ranges::iterator cut(std::uintptr_t at);
+  /// The ranges of these bytes and of no others.
+  std::pair<Ranges::iterator, Ranges::iterator> ranges_of(const void* p, std::size_t nbytes);
+  static void note_writer(const Range& range, const Clock& after, std::vector<Conflict>& conflicts);
 
   Ranges ranges_;
 };
