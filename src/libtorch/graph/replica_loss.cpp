@@ -87,19 +87,17 @@ WeightedSum record_loss(const at::Tensor& sum, double weight) {
       scalar(weight, {.dtype = DType::f64, .device = ReplicaScope::current().source()->device()})};
 }
 
-WeightedSum record_loss(const at::Tensor& sum, const at::Tensor& weight) {
-  TANDEM_CHECK(weight.defined() && weight.numel() == 1,
-               "step: the weight of a loss must be a scalar, got ",
-               describe_loss(weight));
-  return record_loss(sum, weight.item<double>());
-}
-
 WeightedSum record_loss(const at::Tensor& sum, const std::optional<at::Tensor>& weight) {
-  return weight ? record_loss(sum, *weight) : WeightedSum{record(sum), {}};
+  if (!weight) return {record(sum), {}};
+  TANDEM_CHECK(weight->defined() && weight->numel() == 1,
+               "step: the weight of a loss must be a scalar, got ",
+               describe_loss(*weight));
+  return record_loss(sum, weight->item<double>());
 }
 
 WeightedSum record_mean_loss(const at::Tensor& mean, RowRange rows) {
-  return {record(mean.defined() ? mean * static_cast<double>(rows.size()) : mean), {}};
+  const auto n = static_cast<double>(rows.size());
+  return record_loss(mean.defined() ? mean * n : mean, std::nullopt);
 }
 
 }  // namespace tandem::libtorch::detail

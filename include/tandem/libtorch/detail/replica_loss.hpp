@@ -19,9 +19,8 @@ namespace tandem::libtorch::detail {
 /// @param sum     a scalar on the replica's graph. @param weight  what the sum is a sum over.
 /// @throws InvalidArgument  `sum` is not a scalar, is on another device, or has no graph.
 WeightedSum record_loss(const at::Tensor& sum, double weight);
-/// The same with the weight as a scalar of PyTorch, for example a count of labels.
-WeightedSum record_loss(const at::Tensor& sum, const at::Tensor& weight);
-/// The same with a weight, or without: a sum over the replica's rows.
+/// The same with the weight as a scalar of PyTorch, for example a count of labels. None: the sum is
+/// one over the replica's rows.
 WeightedSum record_loss(const at::Tensor& sum, const std::optional<at::Tensor>& weight);
 /// The same for a loss that is the mean over the replica's rows.
 WeightedSum record_mean_loss(const at::Tensor& mean, RowRange rows);
