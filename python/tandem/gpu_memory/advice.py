@@ -10,7 +10,6 @@ from tandem.gpu_memory.report import Gpu, GpuMemory
 from tandem.gpu_memory.text import size
 
 _LARGE = 0.05  # of a peak
-_LOSS = (causes.LOSS_SAVED, causes.LOSS_BACKWARD, causes.GRADIENT_OF_OUTPUT, causes.GATHERED_OUTPUT)
 
 
 def advice(report: GpuMemory) -> list[str]:
@@ -28,7 +27,7 @@ def _for_replicas(report: GpuMemory, first: Gpu) -> list[tuple[int, str]]:
         return []
     count = len(report.gpus)
     has = first.by_cause
-    loss = sum(has.get(cause, 0) for cause in _LOSS)
+    loss = sum(has.get(cause, 0) for cause in causes.OF_THE_LOSS)
     spread = loss - loss // count
     failed = report.failure
     if failed and failed.gpu == first.index and first.phase in ("gather", "loss"):

@@ -10,7 +10,6 @@ from tandem.gpu_memory import causes
 from tandem.gpu_memory.report import Gpu, GpuMemory
 
 _OF_ROWS = (causes.SAVED, causes.RECOMPUTED, causes.GRADIENT_OF_ACTIVATION, causes.WORKSPACE)
-_OF_BATCH = (causes.LOSS_SAVED, causes.LOSS_BACKWARD, causes.GRADIENT_OF_OUTPUT, causes.GATHERED_OUTPUT)
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def balance(report: GpuMemory) -> Balance | None:
     rows = share - moved
     first_peak = first.peak_bytes - of_first * moved
     other_peak = other.peak_bytes + of_other * moved / others
-    of_batch = _bytes(first, _OF_BATCH) / report.rows
+    of_batch = _bytes(first, causes.OF_THE_LOSS) / report.rows
     bounds = [
         report.rows + (_limit(first) - first_peak) / of_batch if of_batch and first.total_bytes else None,
         report.rows + others * (_limit(other) - other_peak) / of_other if of_other and other.total_bytes else None,

@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tandem.gpu_memory import causes
 from tandem.gpu_memory.attribution import Attribution, KnownSizes, Share
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.notes import Notes
 from tandem.gpu_memory.outside import Driver
 from tandem.gpu_memory.replay import Block, Moment, Replay
-from tandem.gpu_memory.report import Failure, Gpu, GpuMemory, Instant, Row
+from tandem.gpu_memory.report import Failure, Gpu, GpuMemory, Instant, rows_of
 
 _UNKNOWN = Driver(0, 0)
 _INSTANTS = 150  # of the line through the step
@@ -80,9 +79,6 @@ def _gpu(replay: Replay, attribution: Attribution, recording: Recording, failed:
     for block in alive:
         for share in shares[block]:
             rows[share.cause, share.phase, share.module] += share.nbytes
-    rounding = peak.allocated - sum(rows.values())
-    if rounding:
-        rows[causes.ROUNDING, "", ""] += rounding
     mark = marks.find(replay.device, peak.time, _label(replay, peak)) if peak.time is not None else None
     return Gpu(
         index=replay.device,
@@ -92,7 +88,7 @@ def _gpu(replay: Replay, attribution: Attribution, recording: Recording, failed:
         waiting_bytes=peak.active - peak.allocated,
         total_bytes=recording.driver.get(replay.device, _UNKNOWN).total,
         outside_bytes=recording.driver.get(replay.device, _UNKNOWN).outside,
-        rows=[Row(*key, nbytes) for key, nbytes in rows.most_common()],
+        rows=rows_of(rows, peak.allocated),
         line=_line(replay, shares),
     )
 

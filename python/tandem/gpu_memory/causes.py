@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 PARAMETER = "parameter"
 PARAMETER_COPY = "parameter copy"
 PARAMETER_16_BIT = "parameter in 16 bit"
@@ -57,3 +60,13 @@ CATEGORIES = {
     ROUNDING: "rounding",
 }
 PRIORITY = {cause: place for place, cause in enumerate(CATEGORIES)}
+# What a loss of gathered outputs takes on the GPU where it is computed.
+OF_THE_LOSS = (LOSS_SAVED, LOSS_BACKWARD, GRADIENT_OF_OUTPUT, GATHERED_OUTPUT)
+
+
+def by_category(by_cause: Mapping[str, int]) -> dict[str, int]:
+    """Bytes by category, the largest first."""
+    sums: Counter[str] = Counter()
+    for cause, nbytes in by_cause.items():
+        sums[CATEGORIES[cause]] += nbytes
+    return dict(sums.most_common())

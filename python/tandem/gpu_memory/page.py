@@ -91,8 +91,8 @@ def _table(report: GpuMemory) -> str:
 
 def _through(gpu: Gpu) -> str:
     """Areas of the categories, one on the other, over the recording's time."""
-    order = [name for name in _COLOURS if any(name in _by_category(at.by_cause) for at in gpu.line)]
-    heights = [_by_category(at.by_cause) for at in gpu.line]
+    heights = [causes.by_category(at.by_cause) for at in gpu.line]
+    order = [name for name in _COLOURS if any(name in h for h in heights)]
     last = max(gpu.line[-1].microseconds, 1)
     most = max((sum(h.values()) for h in heights), default=0) or 1
     below = [0.0] * len(heights)
@@ -105,11 +105,3 @@ def _through(gpu: Gpu) -> str:
         areas.append(f'<polygon points="{top} {bottom}" fill="{_COLOURS[name]}"><title>{name}</title></polygon>')
         below = above
     return f'<svg viewBox="0 0 {_WIDTH} {_LINE}" width="{_WIDTH}" height="{_LINE}" role="img">{"".join(areas)}</svg>'
-
-
-def _by_category(by_cause: dict[str, int]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for cause, nbytes in by_cause.items():
-        category = causes.CATEGORIES[cause]
-        sums[category] = sums.get(category, 0) + nbytes
-    return sums

@@ -25,6 +25,15 @@ class Row:
     nbytes: int
 
 
+def rows_of(sums: Counter[tuple[str, str, str]], allocated: int) -> list[Row]:
+    """Bytes by cause, phase and module as rows, with what the allocator has rounded up to."""
+    whole = Counter(sums)
+    rounding = allocated - sum(sums.values())
+    if rounding:
+        whole[causes.ROUNDING, "", ""] += rounding
+    return [Row(*key, nbytes) for key, nbytes in whole.most_common()]
+
+
 @dataclass(frozen=True)
 class Instant:
     """The bytes by cause, so many microseconds after the recording began."""
@@ -71,10 +80,7 @@ class Gpu:
 
     @property
     def by_category(self) -> dict[str, int]:
-        sums: Counter[str] = Counter()
-        for row in self.rows:
-            sums[causes.CATEGORIES[row.cause]] += row.nbytes
-        return dict(sums.most_common())
+        return causes.by_category(self.by_cause)
 
     @property
     def by_phase(self) -> dict[str, int]:

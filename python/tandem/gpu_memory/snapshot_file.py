@@ -14,7 +14,7 @@ from typing import Any
 from tandem.errors import FileError
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.replay import Block, Replay
-from tandem.gpu_memory.report import Gpu, GpuMemory, Row
+from tandem.gpu_memory.report import Gpu, GpuMemory, rows_of
 from tandem.gpu_memory.stacks import cause_of, place_of
 
 _FREES = ("free_requested", "free_completed")
@@ -73,15 +73,12 @@ def _gpu(device: int, segments: Sequence[Mapping[str, Any]], trace: Sequence[Map
         if block.born >= 0 and has_stacks and not stack:  # threads of backward have no frames of Python
             cause, phase = causes.GRADIENT_OF_ACTIVATION, "backward"
         rows[cause, "before" if block.born < 0 else phase, place_of(stack)] += block.size
-    rounding = peak.allocated - sum(rows.values())
-    if rounding:
-        rows[causes.ROUNDING, "", ""] += rounding
     stack = trace[peak.place].get("frames", ()) if peak.place >= 0 else ()
     at_peak = cause_of(stack)[1] if stack else "backward" if has_stacks and peak.place >= 0 else "before"
     end = sum(segment["total_size"] for segment in segments)
     reserved = end + peak.reserved - replay.moments[-1].reserved
     return Gpu(device, peak.allocated, at_peak, reserved, peak.active - peak.allocated, 0, 0,
-               [Row(*key, nbytes) for key, nbytes in rows.most_common()])
+               rows_of(rows, peak.allocated))
 
 
 def _older(
