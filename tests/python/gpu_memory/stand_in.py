@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs programs of PyTorch on GPUs that tandem.stand_in plays: TANDEM_TORCH_STAND_IN is its folder."""
+"""Runs programs of PyTorch on GPUs that tandem.stand_in plays: TANDEM_STAND_IN is its folder."""
 
 import os
 import pathlib
@@ -11,10 +11,10 @@ import unittest
 HERE = pathlib.Path(__file__).parent
 PROGRAMS = HERE / "programs"
 DEADLINE = 100  # seconds of a program
-FOLDER = os.environ.get("TANDEM_TORCH_STAND_IN", "")
+FOLDER = os.environ.get("TANDEM_STAND_IN", "")
 
 needed = unittest.skipUnless(FOLDER and pathlib.Path(FOLDER, "lib", "libcudart.so.13").exists(),
-                             "no stand-in for PyTorch's GPUs: TANDEM_TORCH_STAND_IN is not its folder")
+                             "no stand-in for PyTorch's GPUs: TANDEM_STAND_IN is not its folder")
 
 
 def run(*arguments, mib=16384):
