@@ -432,10 +432,8 @@ class Side {
   using Loss = std::function<WeightedSum(Net&, const Batch&)>;
   Loss loss_of() const {
     if (setup_.loss == "mean")
-      return [](Net& net, const Batch& b) {
-        const double rows = static_cast<double>(b.x.size(0));
-        return WeightedSum{mse_loss(net(b.x), b.target) * rows,
-                           full({}, rows, {.dtype = b.x.dtype(), .device = b.x.device()})};
+      return [](Net& net, const Batch& b) {  // without a weight of its own
+        return WeightedSum{mse_loss(net(b.x), b.target) * static_cast<double>(b.x.size(0)), {}};
       };
     return [kind = setup_.loss](Net& net, const Batch& b) { return weigh(kind, net(b.x), b); };
   }
@@ -469,7 +467,7 @@ class Side {
           *net_, {part(batch.x), part(batch.target), part(batch.weight), part(batch.labels)});
       begin += size;
       loss = loss.defined() ? loss + w.sum : w.sum;
-      weight += w.weight.item();
+      weight += w.weight.defined() ? w.weight.item() : static_cast<double>(size);
     }
     loss = loss / weight;
     values_["loss"] = {loss.item()};
