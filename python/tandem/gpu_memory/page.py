@@ -54,7 +54,9 @@ def _advice(report: GpuMemory) -> str:
 
 
 def _legend(report: GpuMemory) -> str:
-    present = {causes.CATEGORIES[row.cause] for gpu in report.gpus for row in gpu.rows}
+    at_peaks = {row.cause for gpu in report.gpus for row in gpu.rows}
+    later = {cause for gpu in report.gpus for at in gpu.line for cause in at.by_cause}
+    present = {causes.CATEGORIES[cause] for cause in at_peaks | later}
     return "<p>" + " ".join(f'<span class="key" style="background:{colour}"></span>{name}&ensp;'
                             for name, colour in _COLOURS.items() if name in present) + "</p>"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report as text, JSON, page and advice."""
 
+import dataclasses
 import html.parser
 import json
 import unittest
@@ -81,6 +82,13 @@ class ReportTest(unittest.TestCase):
         self.assertLess(len(report._repr_html_()), MOST_BYTES)
         self.assertIn("<h2>What to do</h2>", frame.page)
         self.assertNotIn("<b>", frame.page)
+
+    def test_the_legend_names_what_is_seen_through_the_step_alone(self):
+        first = dataclasses.replace(head_on_four().gpus[0], line=[Instant(0, {"workspace of an op": MIB}), Instant(9, {"input": MIB})])
+        legend = GpuMemory([first]).html().split("</p>")[0]
+        for category in ("workspace", "input", "optimizer"):
+            self.assertIn(category, legend)
+        self.assertNotIn("held", legend)
 
     def test_advice_has_the_figures(self):
         advice = head_on_four().advice()
