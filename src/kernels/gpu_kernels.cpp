@@ -13,27 +13,32 @@
 namespace tandem::kernels {
 namespace {
 
+/// Never destroyed: those before may be in use.
+std::atomic<RegisteredKernels*> registered{nullptr};
+
 std::unique_ptr<GpuKernels> make_own() {
   if constexpr (has_cuda) return std::make_unique<CudaKernels>();
   return nullptr;
 }
 
-/// Never destroyed: the one before may be in use.
-std::atomic<GpuKernels*>& in_place() {
-  static std::atomic<GpuKernels*> kernels{make_own().release()};
-  return kernels;
-}
-
 }  // namespace
 
 GpuKernels& gpu_kernels() {
-  GpuKernels* const kernels = in_place().load(std::memory_order_acquire);
+  static GpuKernels* const own = make_own().release();
+  GpuKernels* const other = registered.load(std::memory_order_acquire);
+  GpuKernels* const kernels = other != nullptr ? other : own;
   TANDEM_ASSERT(kernels != nullptr, "a kernel of a GPU in a process without GPUs");
   return *kernels;
 }
 
-void register_gpu_kernels(std::unique_ptr<GpuKernels> kernels) {
-  in_place().store(kernels.release(), std::memory_order_release);
+RegisteredKernels& registered_kernels() {
+  RegisteredKernels* const kernels = registered.load(std::memory_order_acquire);
+  TANDEM_ASSERT(kernels != nullptr, "a registered kernel where none is");
+  return *kernels;
+}
+
+void register_gpu_kernels(std::unique_ptr<RegisteredKernels> kernels) {
+  registered.store(kernels.release(), std::memory_order_release);
 }
 
 }  // namespace tandem::kernels

@@ -165,6 +165,17 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
     std::forward<F>(f)(host);
 }
 
+/// The same for work that a registered backend (GpuBackend) has kernels for, too: there `s` is a
+/// `RegisteredStream&`.
+template <class F>
+void dispatch_on_any(Stream& stream, const Work& work, F&& f) {
+  if (stream.native() == nullptr || detail::takes_launches(stream))
+    return dispatch(stream, work, std::forward<F>(f));
+  const detail::WorkScope scope(stream, work);
+  RegisteredStream registered{stream};
+  f(registered);
+}
+
 /// Copies device data to the host. This is the only way for the host to see it. Synchronises.
 ///
 /// @param op  the name that observers get ("item", "to_host").

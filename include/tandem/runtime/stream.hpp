@@ -54,6 +54,11 @@ struct HostStream {
   bool computes = true;
 };
 
+/// What a kernel of a registered backend (GpuBackend) is given: the stream that its work goes to.
+struct RegisteredStream {
+  const Stream& stream;
+};
+
 /// What a CUDA kernel is given: its device, the CUDA stream to launch on, and which path to take.
 struct CudaStream {
   Device device;

@@ -13,18 +13,22 @@
 #include <gmock/gmock.h>
 
 #include "tandem/comm/group.hpp"
-#include "tandem/config.hpp"
+#include "tandem/ops/activation.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/optim/adam.hpp"
 #include "tandem/profile/step_record.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/runtime/upload.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "host_gpu_kernels.hpp"
 #include "host_gpus.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::thrown_text;
@@ -39,7 +43,7 @@ class RegisteredBackendTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     register_gpu_backend(std::make_unique<HostGpus>(kGpus));
-    kernels::register_gpu_kernels(std::make_unique<HostGpuKernels>());
+    kernels::register_gpu_kernels(std::make_unique<kernels::test::HostGpuKernels>());
   }
 };
 
@@ -65,7 +69,7 @@ TEST_F(RegisteredBackendTest, BytesGoThereAndBackAndBetween) {
 
 TEST_F(RegisteredBackendTest, AnOpThatIsNotItsOwnIsRefusedByName) {
   const Tensor x = values({1, 2}, gpu(0));
-  EXPECT_THAT(thrown_text([&] { x + x; }), HasSubstr("cuda:0"));
+  EXPECT_THAT(thrown_text([&] { relu(x); }), AllOf(HasSubstr("relu"), HasSubstr("cuda:0")));
   EXPECT_EQ(x.to_doubles(), (std::vector<double>{1, 2}));
 }
 
@@ -87,6 +91,29 @@ TEST_F(RegisteredBackendTest, CollectivesUseItsCopiesAndKernels) {
     for (const Tensor& sum : x)
       EXPECT_EQ(sum.to_doubles(), std::vector<double>(static_cast<std::size_t>(n), 6));
   }
+}
+
+TEST_F(RegisteredBackendTest, OpsThatAStepNeedsAreItsOwn) {
+  const Tensor x = values({1, 2, 3}, gpu(1)), y = values({10, 20, 30}, gpu(1));
+  EXPECT_EQ((x + y).to_doubles(), (std::vector<double>{11, 22, 33}));
+  Tensor z = x;
+  EXPECT_EQ(z.add_(y, 2).mul_(0.5).to_doubles(), (std::vector<double>{10.5, 21, 31.5}));
+  z = y;
+  EXPECT_EQ(z.fill_(4).to_doubles(), (std::vector<double>{4, 4, 4}));
+}
+
+TEST_F(RegisteredBackendTest, AnUpdateThereIsTheHosts) {
+  std::vector<std::vector<double>> after;
+  for (const Device device : {Device{}, gpu(0)}) {
+    Tensor p = values({1, -2, 3}, device);
+    p.requires_grad_();
+    p.set_grad(values({0.5, 0.25, -1}, device));
+    optim::Adam adam(std::vector<Tensor>{p}, optim::AdamOptions{.lr = 0.1});
+    adam.step();
+    adam.step();
+    after.push_back(p.to_doubles());
+  }
+  EXPECT_EQ(after[0], after[1]);
 }
 
 TEST_F(RegisteredBackendTest, ARecordHasTheTimesOfItsStreams) {

@@ -12,8 +12,6 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/allocator.hpp"
 
-#include "kernels/divide.hpp"
-#include "kernels/gpu_kernels.hpp"
 #include "runtime/gpu/gpu_backend.hpp"
 #include "runtime/gpu/stream_times.hpp"
 
@@ -125,28 +123,6 @@ class HostGpus final : public GpuBackend {
  private:
   int count_;
   std::string reason_;
-};
-
-class HostGpuKernels final : public kernels::GpuKernels {
- public:
-  void sum_ranks(const Stream&,
-                 kernels::Reduction reduction,
-                 DType dtype,
-                 std::span<const void* const> sources,
-                 std::span<void* const> targets,
-                 std::int64_t begin,
-                 std::int64_t end,
-                 std::span<const double> factors) override {
-    kernels::sum_ranks(reduction, dtype, sources, targets, begin, end, factors);
-  }
-  void divide(const Stream&,
-              DType dtype,
-              void* x,
-              double divisor,
-              std::int64_t begin,
-              std::int64_t end) override {
-    kernels::divide(dtype, x, divisor, begin, end);
-  }
 };
 
 }  // namespace tandem::test
