@@ -65,7 +65,7 @@ class RankWork {
   void fetch(std::size_t source) {
     const int owner = piece_.source_ranks[source];
     if (reaches(owner)) return;
-    tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
+    if (side(rank_).native()->cuda() != nullptr) tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
     staged_.push_back(std::make_unique<Staged>(logical_device(table_.device(rank_)), nbytes()));
     // Where element 0 is, or would be.
     char* const here = static_cast<char*>(staged_.back()->data()) - offset();

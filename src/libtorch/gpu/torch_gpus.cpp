@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include <ATen/Context.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -106,6 +107,7 @@ bool register_once() {
   TANDEM_CHECK(backend->count() > 0,
                "devices: PyTorch sees no GPU (torch.cuda.is_available() is false); use virtual "
                "devices (cpu:4)");
+  at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);  // the allocator is made then
   register_gpu_backend(std::move(backend));
   kernels::register_gpu_kernels(std::make_unique<TorchGpuKernels>());
   return true;

@@ -75,7 +75,7 @@ template <class F>
 void on_each(int ranks, F f) {
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r)
-    threads.emplace_back([&, r] { f(r); });
+    threads.emplace_back([&, r] { EXPECT_NO_THROW(f(r)); });
   for (std::thread& t : threads)
     t.join();
 }
@@ -120,6 +120,7 @@ TEST_F(TorchGpusTest, ReductionsAreThoseOfTheHost) {
                             DType::boolean}) {
     for (const ReduceOp op :
          {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::product}) {
+      if (op == ReduceOp::avg && !is_float(dtype)) continue;  // refused
       for (const std::int64_t n : {0, 1, 3, 1001}) {
         SCOPED_TRACE(::testing::Message()
                      << name(dtype) << ' ' << static_cast<int>(op) << ' ' << n);
@@ -159,6 +160,8 @@ TEST_F(TorchGpusTest, ARecordHasTheTimesOfItsStreams) {
 }
 
 TEST_F(TorchGpusTest, FourLogicalDevicesShareAGpu) {
+  if (!Runtime::instance().made(DeviceType::cuda).empty())
+    GTEST_SKIP() << "the process has its devices: run the tests by ctest, one in each";
   configure_devices("cuda:0x4");
   auto ranks = group();
   std::vector<Tensor> x;
