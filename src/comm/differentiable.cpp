@@ -33,7 +33,7 @@ using Rows = std::vector<std::int64_t>;
 
 Tensor copied(const Tensor& x) {
   const Tensor y = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});
-  dispatch(x.stream(), make_work(Work::Kind::copy, "copy", {x}, {y}), [&](auto& s) {
+  dispatch_on_any(x.stream(), make_work(Work::Kind::copy, "copy", {x}, {y}), [&](auto& s) {
     kernels::copy(s, view_of(x), view_of(y));
   });
   return y;

@@ -24,9 +24,9 @@
 #include "comm/recorded.hpp"
 #include "comm/staged.hpp"
 #include "core/even_share.hpp"
-#include "kernels/divide.hpp"
-#include "runtime/cuda/backend.hpp"
-#include "runtime/cuda/stream_times.hpp"
+#include "kernels/gpu_kernels.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
+#include "runtime/gpu/stream_times.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -65,7 +65,7 @@ class RankWork {
   void fetch(std::size_t source) {
     const int owner = piece_.source_ranks[source];
     if (reaches(owner)) return;
-    tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
+    if (side(rank_).native()->cuda() != nullptr) tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
     staged_.push_back(std::make_unique<Staged>(logical_device(table_.device(rank_)), nbytes()));
     // Where element 0 is, or would be.
     char* const here = static_cast<char*>(staged_.back()->data()) - offset();
@@ -77,20 +77,21 @@ class RankWork {
     std::vector<void*> to;
     for (const std::size_t i : targets)
       if (reaches(piece_.target_ranks[i])) to.push_back(piece_.targets[i]);
-    const CudaStream stream = detail::cuda_stream(side(rank_));
+    const Stream& stream = side(rank_);
+    kernels::GpuKernels& gpu = kernels::gpu_kernels();
     if (piece_.divisor != 1) {
-      kernels::divide(stream, piece_.dtype, to.front(), piece_.divisor, range_.begin, range_.end);
+      gpu.divide(stream, piece_.dtype, to.front(), piece_.divisor, range_.begin, range_.end);
     } else {
-      kernels::sum_ranks(stream,
-                         reduction_of(piece_.op),
-                         piece_.dtype,
-                         from_,
-                         to,
-                         range_.begin,
-                         range_.end,
-                         piece_.factors);
+      gpu.sum_ranks(stream,
+                    reduction_of(piece_.op),
+                    piece_.dtype,
+                    from_,
+                    to,
+                    range_.begin,
+                    range_.end,
+                    piece_.factors);
     }
-    detail::check_launch({.name = what_});
+    gpu_backend().check_launch(what_);
   }
   /// Copies the range to a target that the GPU does not reach.
   void send(std::size_t target) const {
@@ -100,8 +101,8 @@ class RankWork {
 
  private:
   Stream& side(int rank) const { return side_stream(table_, rank); }
-  int gpu_of(int rank) const { return logical_device(table_.device(rank)).cuda()->gpu(); }
-  bool reaches(int rank) const { return cuda::peers(gpu_of(rank_), gpu_of(rank)); }
+  int gpu_of(int rank) const { return logical_device(table_.device(rank)).gpu()->ordinal(); }
+  bool reaches(int rank) const { return gpu_backend().peers(gpu_of(rank_), gpu_of(rank)); }
   std::size_t nbytes() const {
     return static_cast<std::size_t>(range_.size()) * itemsize(piece_.dtype);
   }
@@ -109,11 +110,11 @@ class RankWork {
     return static_cast<std::size_t>(range_.begin) * itemsize(piece_.dtype);
   }
   void copy(const void* from, int from_rank, void* to, int to_rank) const {
-    cuda::copy_between(side(from_rank),
-                       static_cast<const char*>(from) + offset(),
-                       side(to_rank),
-                       static_cast<char*>(to) + offset(),
-                       nbytes());
+    gpu_backend().copy_between(side(from_rank),
+                               static_cast<const char*>(from) + offset(),
+                               side(to_rank),
+                               static_cast<char*>(to) + offset(),
+                               nbytes());
   }
 
   const RankTable& table_;
@@ -215,21 +216,21 @@ class SideTimes {
         timed_(streams_are_timed()),
         own_(timed_ ? static_cast<std::size_t>(table.size()) : 0) {}
 
-  void begin() { add(&cuda::StreamTimes::begin); }
+  void begin() { add(&StreamTimes::begin); }
   void end(Operation& op) {
-    add(&cuda::StreamTimes::end);
+    add(&StreamTimes::end);
     if (!timed_) return;
-    for (const cuda::StreamTimes& times : own_)
-      op.side_times.push_back(std::make_shared<const cuda::StreamTimes>(times));
-    op.times.streams = std::make_shared<const cuda::StreamTimes>(std::move(all_));
+    for (const StreamTimes& times : own_)
+      op.side_times.push_back(std::make_shared<const StreamTimes>(times));
+    op.times.streams = std::make_shared<const StreamTimes>(std::move(all_));
   }
 
  private:
-  using Points = std::vector<std::shared_ptr<const cuda::StreamPoint>>;
-  void add(Points cuda::StreamTimes::*points) {
+  using Points = std::vector<std::shared_ptr<const StreamPoint>>;
+  void add(Points StreamTimes::*points) {
     if (!timed_) return;
     for (const int r : ranks_) {
-      const auto point = cuda::point_of(side_stream(table_, r));
+      const auto point = point_of(side_stream(table_, r));
       (own_[static_cast<std::size_t>(r)].*points).push_back(point);
       (all_.*points).push_back(point);
     }
@@ -238,8 +239,8 @@ class SideTimes {
   const RankTable& table_;
   const std::vector<int>& ranks_;
   bool timed_;
-  std::vector<cuda::StreamTimes> own_;  // by rank
-  cuda::StreamTimes all_;
+  std::vector<StreamTimes> own_;  // by rank
+  StreamTimes all_;
 };
 
 }  // namespace
@@ -263,8 +264,7 @@ void GpuEngine::begin(const std::shared_ptr<Operation>& op) {
 
 void GpuEngine::drain() noexcept {
   for (int r = 0; r < ranks_.size(); ++r) {
-    LogicalDevice& device = logical_device(ranks_.device(r));
-    cuda::drain(*device.cuda(), device.side_stream().native());
+    side_stream(ranks_, r).native()->drain();
   }
 }
 

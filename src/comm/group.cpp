@@ -18,7 +18,7 @@
 #include "comm/make_ranks.hpp"
 #include "comm/nccl/make_links.hpp"
 #include "comm/processes/process_ranks.hpp"
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -63,9 +63,9 @@ std::shared_ptr<SharedTransport> make_transport(std::span<const Device> devices,
     for (auto d = devices.begin(); d != devices.end(); ++d) {
       if (d->type != DeviceType::cuda)
         refuse(concat(*d, " is not a GPU, but NCCL needs GPUs; use backend local"));
-      const int gpu = logical_device(*d).cuda()->gpu();
+      const int gpu = logical_device(*d).gpu()->ordinal();
       const auto other = std::find_if(
-          devices.begin(), d, [&](Device o) { return logical_device(o).cuda()->gpu() == gpu; });
+          devices.begin(), d, [&](Device o) { return logical_device(o).gpu()->ordinal() == gpu; });
       if (other != d && !ranks_share_gpus()) {
         refuse(concat(*other,
                       " and ",
@@ -98,11 +98,10 @@ std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> de
   auto transport = cache.use(devices, options);
   RankTable table({devices.begin(), devices.end()});
   std::shared_ptr<Engine> engine;
-  if constexpr (has_cuda) {
-    if (devices.front().type == DeviceType::cuda)
-      engine = std::make_shared<GpuEngine>(table, std::move(transport));
-  }
-  if (engine == nullptr) engine = std::make_shared<HostEngine>();
+  if (devices.front().type == DeviceType::cuda)
+    engine = std::make_shared<GpuEngine>(table, std::move(transport));
+  else
+    engine = std::make_shared<HostEngine>();
   return make_ranks(std::move(table), std::move(options), std::move(engine));
 }
 

@@ -66,7 +66,7 @@ struct Operation {
   std::shared_ptr<const Event> ended;
   CopyTimes times{};  ///< from the arrival of the last rank to the end; fixed from `complete` on
   /// On GPUs, by rank: times of its side stream. Fixed from `complete` on. Empty: nobody asked.
-  std::vector<std::shared_ptr<const cuda::StreamTimes>> side_times;
+  std::vector<std::shared_ptr<const StreamTimes>> side_times;
 
   std::atomic<State> state{State::gathering};
   /// A message: its other end has been found, in this process or in another one, or will not be

@@ -43,7 +43,7 @@ void SharedTransport::abort() noexcept {
 }
 
 void SharedTransport::close_if_idle() noexcept {
-  const cuda::DriverTurn driver;
+  const DriverTurn driver;
   const std::unique_lock one(queueing_, std::try_to_lock);
   if (one.owns_lock() && queued_.ends_within(QueuedWork::Duration::zero())) transport_->close();
 }

@@ -10,7 +10,7 @@
 
 #include "comm/queued_work.hpp"
 #include "comm/transport.hpp"
-#include "runtime/cuda/driver_turn.hpp"
+#include "runtime/gpu/driver_turn.hpp"
 
 namespace tandem::comm {
 
@@ -33,7 +33,7 @@ class SharedTransport {
     explicit Turn(SharedTransport& of) : lock_(of.queueing_) {}
 
    private:
-    cuda::DriverTurn driver_;
+    DriverTurn driver_;
     std::unique_lock<std::mutex> lock_;
   };
 

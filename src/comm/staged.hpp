@@ -7,8 +7,8 @@
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/logical_device.hpp"
 
-#include "runtime/cuda/backend.hpp"
-#include "runtime/cuda/memory_order.hpp"
+#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/memory_order.hpp"
 
 namespace tandem::comm {
 
@@ -23,8 +23,8 @@ class Staged {
 
  private:
   static Buffer in_side_order(const LogicalDevice& device, std::size_t nbytes) {
-    CUstream_st* const side = device.cuda()->side_stream();
-    const cuda::MemoryOrder order(side, side);
+    GpuStream* const side = device.gpu()->side_stream();
+    const MemoryOrder order(side, side);
     return {device.device(), nbytes, Category::communication};
   }
 

@@ -10,5 +10,6 @@ namespace tandem::kernels {
 /// y = x, converted to y's dtype. @param x  of y's shape; may broadcast by zero strides.
 void copy(const HostStream& s, const View& x, const View& y);
 void copy(const CudaStream& s, const View& x, const View& y);
+void copy(const RegisteredStream& s, const View& x, const View& y);
 
 }  // namespace tandem::kernels

@@ -10,6 +10,7 @@ namespace tandem::kernels {
 /// Every element becomes `value`, converted to y's dtype.
 void fill(const HostStream& s, double value, const View& y);
 void fill(const CudaStream& s, double value, const View& y);
+void fill(const RegisteredStream& s, double value, const View& y);
 /// y[i] = start + i * step. @param y  1-D.
 template <class S>
 void arange(const S& s, double start, double step, const View& y);

@@ -40,5 +40,13 @@ void lamb(const CudaStream& s,
           const void* grad,
           void* m,
           void* v);
+void lamb(const RegisteredStream& s,
+          DType t,
+          std::int64_t n,
+          const LambNumbers& k,
+          void* param,
+          const void* grad,
+          void* m,
+          void* v);
 
 }  // namespace tandem::kernels

@@ -108,5 +108,7 @@ void find_nonfinite(
     const HostStream& s, DType t, std::int64_t n, const void* x, std::int32_t* flag);
 void find_nonfinite(
     const CudaStream& s, DType t, std::int64_t n, const void* x, std::int32_t* flag);
+void find_nonfinite(
+    const RegisteredStream& s, DType t, std::int64_t n, const void* x, std::int32_t* flag);
 
 }  // namespace tandem::kernels

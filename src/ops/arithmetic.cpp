@@ -36,9 +36,10 @@ Tensor run(const char* name, Binary op, const Tensor& a, const Tensor& b) {
   const Shape shape = broadcast_shapes(a.shape(), b.shape(), name);
   const Tensor y = make_output(shape, a.dtype(), {a, b});
   const auto flops = static_cast<double>(y.numel());
-  dispatch(a.stream(), make_work(Work::Kind::elementwise, name, {a, b}, {y}, flops), [&](auto& s) {
-    kernels::binary(s, op, view_as(a, shape), view_as(b, shape), view_of(y));
-  });
+  dispatch_on_any(
+      a.stream(), make_work(Work::Kind::elementwise, name, {a, b}, {y}, flops), [&](auto& s) {
+        kernels::binary(s, op, view_as(a, shape), view_as(b, shape), view_of(y));
+      });
   return y;
 }
 
@@ -46,9 +47,9 @@ Tensor run(const char* name, Binary op, const Tensor& a, const Tensor& b) {
 Tensor run(const char* name, Binary op, const Tensor& a, double b) {
   const Tensor y = make_output(a.shape(), a.dtype(), {a});
   const auto flops = static_cast<double>(y.numel());
-  dispatch(a.stream(), make_work(Work::Kind::elementwise, name, {a}, {y}, flops), [&](auto& s) {
-    kernels::binary(s, op, view_of(a), b, view_of(y));
-  });
+  dispatch_on_any(a.stream(),
+                  make_work(Work::Kind::elementwise, name, {a}, {y}, flops),
+                  [&](auto& s) { kernels::binary(s, op, view_of(a), b, view_of(y)); });
   return y;
 }
 

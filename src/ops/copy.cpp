@@ -53,7 +53,7 @@ void pass_integers(const Tensor& x, const Tensor& y) {
 }
 
 void copy_into(const char* name, const Tensor& x, const Tensor& y) {
-  dispatch(y.stream(), make_work(Work::Kind::copy, name, {x}, {y}), [&](auto& s) {
+  dispatch_on_any(y.stream(), make_work(Work::Kind::copy, name, {x}, {y}), [&](auto& s) {
     kernels::copy(s, view_of(x), view_of(y));
   });
   pass_integers(x, y);

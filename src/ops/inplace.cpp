@@ -58,7 +58,7 @@ void check_broadcasts(const char* name, const Tensor& x, const Tensor& source) {
 
 Tensor& Tensor::fill_(double value) {
   check_in_place("fill_", *this);
-  dispatch(stream(), make_work(Work::Kind::elementwise, "fill_", {}, {*this}), [&](auto& s) {
+  dispatch_on_any(stream(), make_work(Work::Kind::elementwise, "fill_", {}, {*this}), [&](auto& s) {
     kernels::fill(s, value, view_of(*this));
   });
   return *this;
@@ -74,7 +74,7 @@ Tensor& Tensor::copy_(const Tensor& source) {
     copy_bytes(source.buffer(), first_byte(source), buffer(), first_byte(*this), nbytes());
     return *this;
   }
-  dispatch(stream(), make_work(Work::Kind::copy, "copy_", {source}, {*this}), [&](auto& s) {
+  dispatch_on_any(stream(), make_work(Work::Kind::copy, "copy_", {source}, {*this}), [&](auto& s) {
     kernels::copy(s, view_as(source, shape()), view_of(*this));
   });
   return *this;
@@ -91,11 +91,12 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   const autograd::NoGrad off;
   const Tensor term = other.to(dtype());
   const double flops = 2 * static_cast<double>(numel());
-  dispatch(stream(),
-           make_work(Work::Kind::elementwise, "add_", {*this, term}, {*this}, flops),
-           [&](auto& s) {
-             kernels::scaled_add(s, view_of(*this), view_as(term, shape()), alpha, view_of(*this));
-           });
+  dispatch_on_any(stream(),
+                  make_work(Work::Kind::elementwise, "add_", {*this, term}, {*this}, flops),
+                  [&](auto& s) {
+                    kernels::scaled_add(
+                        s, view_of(*this), view_as(term, shape()), alpha, view_of(*this));
+                  });
   return *this;
 }
 
@@ -108,7 +109,7 @@ Tensor& Tensor::mul_(double factor) {
                describe(),
                " cannot be stored in that dtype");
   const auto flops = static_cast<double>(numel());
-  dispatch(
+  dispatch_on_any(
       stream(), make_work(Work::Kind::elementwise, "mul_", {*this}, {*this}, flops), [&](auto& s) {
         kernels::binary(s, kernels::Binary::mul, view_of(*this), factor, view_of(*this));
       });

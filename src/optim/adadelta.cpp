@@ -49,7 +49,7 @@ void Adadelta::update(const UpdateSlice& slice, const ParamGroup& group, std::in
                               {p, slice.grad, v, u},
                               {p, v, u},
                               17.0 * static_cast<double>(p.numel()));
-  dispatch(p.stream(), work, [&](auto& s) {
+  dispatch_on_any(p.stream(), work, [&](auto& s) {
     kernels::adadelta(s, p.dtype(), p.numel(), k, p.data(), slice.grad.data(), v.data(), u.data());
   });
 }

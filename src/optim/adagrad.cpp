@@ -52,7 +52,7 @@ void Adagrad::update(const UpdateSlice& slice, const ParamGroup& group, std::int
                               {p, slice.grad, sum},
                               {p, sum},
                               8.0 * static_cast<double>(p.numel()));
-  dispatch(p.stream(), work, [&](auto& s) {
+  dispatch_on_any(p.stream(), work, [&](auto& s) {
     kernels::adagrad(s, p.dtype(), p.numel(), k, p.data(), slice.grad.data(), sum.data());
   });
 }

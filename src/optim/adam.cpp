@@ -70,7 +70,7 @@ void Adam::update(const UpdateSlice& slice, const ParamGroup& group, std::int64_
                               {p, slice.grad, m, v},
                               {p, m, v},
                               14.0 * static_cast<double>(p.numel()));
-  dispatch(p.stream(), work, [&](auto& s) {
+  dispatch_on_any(p.stream(), work, [&](auto& s) {
     kernels::adam(s, p.dtype(), p.numel(), k, p.data(), slice.grad.data(), m.data(), v.data());
   });
 }

@@ -54,7 +54,7 @@ void scale(const std::vector<Tensor>& grads, const Tensor& factor) {
   for (const Tensor& x : grads) {
     const Tensor by = factor.to(x.dtype());
     const Work work = make_work(Work::Kind::elementwise, "clip_grad_norm_", {x, by}, {x});
-    dispatch(x.stream(), work, [&](auto& s) {
+    dispatch_on_any(x.stream(), work, [&](auto& s) {
       kernels::scale(s, x.dtype(), x.numel(), x.data(), by.data());
     });
   }
@@ -101,9 +101,10 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   TANDEM_CHECK(
       clip_value >= 0, "clip_grad_value_: clip_value is ", clip_value, "; it may not be negative");
   for (const Tensor& x : gradient_runs(parameters)) {
-    dispatch(x.stream(),
-             make_work(Work::Kind::elementwise, "clip_grad_value_", {x}, {x}),
-             [&](auto& s) { kernels::clamp(s, x.dtype(), x.numel(), x.data(), clip_value); });
+    dispatch_on_any(
+        x.stream(), make_work(Work::Kind::elementwise, "clip_grad_value_", {x}, {x}), [&](auto& s) {
+          kernels::clamp(s, x.dtype(), x.numel(), x.data(), clip_value);
+        });
   }
 }
 

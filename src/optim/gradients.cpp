@@ -109,10 +109,11 @@ std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
 }
 
 void find_nonfinite(const Tensor& x, const Tensor& flag) {
-  dispatch(x.stream(), make_work(Work::Kind::reduce, "find_nonfinite", {x}, {flag}), [&](auto& s) {
-    kernels::find_nonfinite(
-        s, x.dtype(), x.numel(), x.data(), static_cast<std::int32_t*>(flag.data()));
-  });
+  dispatch_on_any(
+      x.stream(), make_work(Work::Kind::reduce, "find_nonfinite", {x}, {flag}), [&](auto& s) {
+        kernels::find_nonfinite(
+            s, x.dtype(), x.numel(), x.data(), static_cast<std::int32_t*>(flag.data()));
+      });
 }
 
 bool has_nonfinite(const std::vector<Tensor>& grads, const ArenaSharing* ranks) {

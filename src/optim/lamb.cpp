@@ -59,7 +59,7 @@ void LAMB::update(const UpdateSlice& slice, const ParamGroup& group, std::int64_
                               {p, slice.grad, m, v},
                               {p, m, v},
                               24.0 * static_cast<double>(p.numel()));
-  dispatch(p.stream(), work, [&](auto& s) {
+  dispatch_on_any(p.stream(), work, [&](auto& s) {
     kernels::lamb(s, p.dtype(), p.numel(), k, p.data(), slice.grad.data(), m.data(), v.data());
   });
 }

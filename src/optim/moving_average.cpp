@@ -160,7 +160,7 @@ void ExponentialMovingAverage::update() {
                                 {param, average},
                                 {average},
                                 3.0 * static_cast<double>(param.numel()));
-    dispatch(param.stream(), work, [&, &param = param, &average = average](auto& s) {
+    dispatch_on_any(param.stream(), work, [&, &param = param, &average = average](auto& s) {
       kernels::average(s, param.dtype(), param.numel(), share, param.data(), average.data());
     });
   }
@@ -170,7 +170,7 @@ void ExponentialMovingAverage::update() {
 void ExponentialMovingAverage::swap() {
   for (const auto& [param, average] : runs_of(params_, averages_)) {
     const Work work = make_work(Work::Kind::optimizer, "swap", {param, average}, {param, average});
-    dispatch(param.stream(), work, [&, &param = param, &average = average](auto& s) {
+    dispatch_on_any(param.stream(), work, [&, &param = param, &average = average](auto& s) {
       kernels::swap(s, param.dtype(), param.numel(), param.data(), average.data());
     });
   }

@@ -73,7 +73,7 @@ void RAdam::update(const UpdateSlice& slice, const ParamGroup& group, std::int64
                               {p, slice.grad, m, v},
                               {p, m, v},
                               13.0 * static_cast<double>(p.numel()));
-  dispatch(p.stream(), work, [&](auto& s) {
+  dispatch_on_any(p.stream(), work, [&](auto& s) {
     kernels::radam(s, p.dtype(), p.numel(), k, p.data(), slice.grad.data(), m.data(), v.data());
   });
 }

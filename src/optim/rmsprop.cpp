@@ -60,7 +60,7 @@ void RMSprop::update(const UpdateSlice& slice, const ParamGroup& group, std::int
                               {p, slice.grad, v, buf, mean},
                               {p, v, buf, mean},
                               10.0 * static_cast<double>(p.numel()));
-  dispatch(p.stream(), work, [&](auto& s) {
+  dispatch_on_any(p.stream(), work, [&](auto& s) {
     kernels::rmsprop(s,
                      p.dtype(),
                      p.numel(),

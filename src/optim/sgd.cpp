@@ -73,7 +73,7 @@ void SGD::update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t
                               {p, slice.grad, buf},
                               {p, buf},
                               4.0 * static_cast<double>(p.numel()));
-  dispatch(p.stream(), work, [&](auto& s) {
+  dispatch_on_any(p.stream(), work, [&](auto& s) {
     if (buf.defined()) {
       kernels::sgd_momentum(s, p.dtype(), p.numel(), k, p.data(), slice.grad.data(), buf.data());
     } else {

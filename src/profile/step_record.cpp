@@ -12,9 +12,9 @@
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "runtime/cuda/backend.hpp"
-#include "runtime/cuda/stream_clock.hpp"
-#include "runtime/cuda/stream_times.hpp"
+#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/stream_clock.hpp"
+#include "runtime/gpu/stream_times.hpp"
 
 namespace tandem::profile {
 namespace {
@@ -64,24 +64,19 @@ std::map<Link, Traffic> traffic(const StepRecord& record) {
   return links;
 }
 
-StepRecorder::StepRecorder() {
+StepRecorder::StepRecorder() : clock_(std::make_shared<StreamClock>()) {
   constexpr std::size_t kAtFirst = 1024;  // of a small step, so that it is not measured growing
   record_.work.reserve(kAtFirst);
   record_.transfers.reserve(kAtFirst);
-  if constexpr (has_cuda) {
-    clock_ = std::make_shared<cuda::StreamClock>();
-    calibrate(false);
-  }
+  calibrate(false);
   start_ = Clock::now();
 }
 
 /// @param again  also those GPUs whose clocks are known: they drift.
 void StepRecorder::calibrate(bool again) {
-  if constexpr (has_cuda) {
-    for (LogicalDevice* device : Runtime::instance().made(DeviceType::cuda)) {
-      device->side_stream().synchronize("profile");  // what is under way there is of another record
-      if (again || !clock_->knows(device->cuda()->gpu())) clock_->calibrate(device->stream());
-    }
+  for (LogicalDevice* device : Runtime::instance().made(DeviceType::cuda)) {
+    device->side_stream().synchronize("profile");  // what is under way there is of another record
+    if (again || !clock_->knows(device->gpu()->ordinal())) clock_->calibrate(device->stream());
   }
 }
 
@@ -103,70 +98,64 @@ Duration StepRecorder::since_start(Clock::time_point t) const {
   return std::max<Duration>(t - start_, Duration{});
 }
 
-std::shared_ptr<const cuda::StreamPoint> StepRecorder::point(const Stream& stream) {
-  if constexpr (has_cuda) {
-    if (stream.native() == nullptr) return nullptr;
-    try {
-      if (!clock_->knows(stream.logical_device().cuda()->gpu())) clock_->calibrate(stream);
-      return std::make_shared<const cuda::StreamPoint>(stream);
-    } catch (...) {  // the work will meet the error, too
-      record_.complete = false;
-    }
+std::shared_ptr<const StreamPoint> StepRecorder::point(const Stream& stream) {
+  if (stream.native() == nullptr) return nullptr;
+  try {
+    if (!clock_->knows(stream.logical_device().gpu()->ordinal())) clock_->calibrate(stream);
+    return stream.native()->point();
+  } catch (...) {  // the work will meet the error, too
+    record_.complete = false;
   }
   return nullptr;
 }
 
 void StepRecorder::take_times() {
-  if constexpr (has_cuda) {
-    try {
-      calibrate(false);  // GPUs that there were not before, and that copies alone went to
-      take_times(timed_work_, record_.work);
-      take_times(timed_transfers_, record_.transfers);
-      take_times(timed_side_work_, record_.side_work);
-      calibrate(true);
-    } catch (const Error&) {
-      record_.complete = false;
-    }
-    for (Timed* timed : {&timed_work_, &timed_transfers_, &timed_side_work_})
-      timed->clear();
+  try {
+    calibrate(false);  // GPUs that there were not before, and that copies alone went to
+    take_times(timed_work_, record_.work);
+    take_times(timed_transfers_, record_.transfers);
+    take_times(timed_side_work_, record_.side_work);
+    calibrate(true);
+  } catch (const Error&) {
+    record_.complete = false;
   }
+  for (Timed* timed : {&timed_work_, &timed_transfers_, &timed_side_work_})
+    timed->clear();
 }
 
 template <class Span>
 void StepRecorder::take_times(const Timed& timed, std::vector<Span>& spans) {
-  if constexpr (has_cuda) {
-    using Points = std::vector<std::shared_ptr<const cuda::StreamPoint>>;
-    const auto last = [&](const Points& points) {
-      Duration latest{};
-      for (const auto& point : points)
-        latest = std::max(latest, since_start(clock_->at(point)));
-      return latest;
-    };
-    std::unordered_map<const cuda::StreamTimes*, std::pair<Duration, Duration>> known;
-    for (const auto& [number, times] : timed) {
-      try {
-        auto at = known.find(times.get());
-        if (at == known.end())
-          at = known.emplace(times.get(), std::pair(last(times->begin), last(times->end))).first;
-        const auto& [begin, end] = at->second;
-        spans[number].begin = std::min(begin, end);  // clocks of GPUs differ by a little
-        spans[number].end = end;
-        record_.duration = std::max(record_.duration, end);
-      } catch (const Error&) {
-        record_.complete = false;
-      }
+  using Points = std::vector<std::shared_ptr<const StreamPoint>>;
+  const auto last = [&](const Points& points) {
+    Duration latest{};
+    for (const auto& point : points)
+      latest = std::max(latest, since_start(clock_->at(point)));
+    return latest;
+  };
+  std::unordered_map<const StreamTimes*, std::pair<Duration, Duration>> known;
+  for (const auto& [number, times] : timed) {
+    try {
+      auto at = known.find(times.get());
+      if (at == known.end())
+        at = known.emplace(times.get(), std::pair(last(times->begin), last(times->end))).first;
+      const auto& [begin, end] = at->second;
+      spans[number].begin = std::min(begin, end);  // clocks of GPUs differ by a little
+      spans[number].end = end;
+      record_.duration = std::max(record_.duration, end);
+    } catch (const Error&) {
+      record_.complete = false;
     }
   }
 }
 
-void StepRecorder::keep_times(Timed& timed, std::size_t number, const StreamTimes& times) {
-  if constexpr (has_cuda) {
-    const auto whole = [](const auto& points) { return std::ranges::count(points, nullptr) == 0; };
-    if (whole(times->begin) && whole(times->end))
-      timed.emplace_back(number, times);
-    else
-      record_.complete = false;
-  }
+void StepRecorder::keep_times(Timed& timed,
+                              std::size_t number,
+                              const std::shared_ptr<const StreamTimes>& times) {
+  const auto whole = [](const auto& points) { return std::ranges::count(points, nullptr) == 0; };
+  if (whole(times->begin) && whole(times->end))
+    timed.emplace_back(number, times);
+  else
+    record_.complete = false;
 }
 
 /// Memory that is freed may be given to something else, even on another device.
@@ -231,7 +220,7 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
 
 void StepRecorder::on_side_work(const Work& work,
                                 const Stream& side_stream,
-                                const std::shared_ptr<const cuda::StreamTimes>& times) noexcept {
+                                const std::shared_ptr<const StreamTimes>& times) noexcept {
   const Duration now = since_start(Clock::now());
   const std::scoped_lock lock(mutex_);
   try {
@@ -307,13 +296,11 @@ void StepRecorder::on_work_end(const Work& work, const Stream& stream) noexcept 
   open->span.queued_end = now;
   try {
     record_.work.push_back(std::move(open->span));
-    if constexpr (has_cuda) {
-      if (open->begin != nullptr)
-        keep_times(timed_work_,
-                   record_.work.size() - 1,
-                   std::make_shared<const cuda::StreamTimes>(
-                       cuda::StreamTimes{{std::move(open->begin)}, {point(stream)}}));
-    }
+    if (open->begin != nullptr)
+      keep_times(timed_work_,
+                 record_.work.size() - 1,
+                 std::make_shared<const StreamTimes>(
+                     StreamTimes{{std::move(open->begin)}, {point(stream)}}));
   } catch (const std::bad_alloc&) {
     record_.complete = false;
   }

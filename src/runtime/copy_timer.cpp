@@ -5,26 +5,19 @@
 
 #include <memory>
 #include <utility>
-
-#include "tandem/config.hpp"
-
 namespace tandem {
 
 CopyTimer::CopyTimer(const Stream& out, const Stream& in)
     : last_(in.native() != nullptr ? in : out) {
-  if constexpr (has_cuda) {
-    for (const Stream* s : {&out, &in})
-      if (is_timed_ && s->native() != nullptr) streams_.begin.push_back(cuda::point_of(*s));
-  }
+  for (const Stream* s : {&out, &in})
+    if (is_timed_ && s->native() != nullptr) streams_.begin.push_back(point_of(*s));
 }
 
 CopyTimes CopyTimer::end() {
   CopyTimes times{begin_, {}};
-  if constexpr (has_cuda) {
-    if (is_timed_ && last_.native() != nullptr) {
-      streams_.end.push_back(cuda::point_of(last_));
-      times.streams = std::make_shared<const cuda::StreamTimes>(std::move(streams_));
-    }
+  if (is_timed_ && last_.native() != nullptr) {
+    streams_.end.push_back(point_of(last_));
+    times.streams = std::make_shared<const StreamTimes>(std::move(streams_));
   }
   times.end = CopyTimes::now();
   return times;

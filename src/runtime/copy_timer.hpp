@@ -5,7 +5,7 @@
 #include "tandem/runtime/stream.hpp"
 
 #include "runtime/copy_times.hpp"
-#include "runtime/cuda/stream_times.hpp"
+#include "runtime/gpu/stream_times.hpp"
 
 namespace tandem {
 
@@ -21,7 +21,7 @@ class CopyTimer {
   CopyTimes::Moment begin_ = CopyTimes::now();
   const Stream& last_;  // to have the bytes under way
   bool is_timed_ = streams_are_timed();
-  cuda::StreamTimes streams_;
+  StreamTimes streams_;
 };
 
 }  // namespace tandem

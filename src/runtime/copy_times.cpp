@@ -62,7 +62,7 @@ void count_copy(const Buffer& source,
 
 void count_side_work(const Stream& side_stream,
                      const Work& work,
-                     const std::shared_ptr<const cuda::StreamTimes>& times) noexcept {
+                     const std::shared_ptr<const StreamTimes>& times) noexcept {
   const auto* observers = Runtime::instance().observers();
   if (observers == nullptr) [[likely]]
     return;

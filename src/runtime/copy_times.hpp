@@ -20,8 +20,8 @@ struct CopyTimes {
 
   Moment begin;  ///< for GPUs: when the copy was queued
   Moment end;
-  std::shared_ptr<const cuda::StreamTimes> streams = nullptr;  ///< see CopyEvent
-  std::uint64_t exchange = 0;                                  ///< likewise
+  std::shared_ptr<const StreamTimes> streams = nullptr;  ///< see CopyEvent
+  std::uint64_t exchange = 0;                            ///< likewise
 };
 
 /// Whether any observer asks for times of GPUs' streams.
@@ -43,6 +43,6 @@ void count_copy(const Buffer& source,
 /// Tells observers about work of a GPU's side stream.
 void count_side_work(const Stream& side_stream,
                      const Work& work,
-                     const std::shared_ptr<const cuda::StreamTimes>& times) noexcept;
+                     const std::shared_ptr<const StreamTimes>& times) noexcept;
 
 }  // namespace tandem

@@ -10,10 +10,11 @@
 #include <ostream>
 #include <utility>
 
-#include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/runtime.hpp"
+
+#include "runtime/gpu/gpu_backend.hpp"
 
 namespace tandem {
 namespace {
@@ -36,7 +37,10 @@ std::optional<std::uint64_t> number(std::string_view text) {
 DeviceType parse_type(std::string_view text, std::string_view whole) {
   if (text == "cpu") return DeviceType::cpu;
   TANDEM_CHECK(text == "cuda", "device '", whole, "': type '", text, "' is neither cpu nor cuda");
-  TANDEM_CHECK(has_cuda, "device '", whole, "': this build of tandem has no CUDA; use cpu devices");
+  TANDEM_CHECK(gpu_backend().has_gpus(),
+               "device '",
+               whole,
+               "': this build of tandem has no CUDA; use cpu devices");
   return DeviceType::cuda;
 }
 

@@ -14,7 +14,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "runtime/copy_timer.hpp"
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 
 namespace tandem {
 
@@ -109,13 +109,17 @@ HostStream host_stream(const Stream& stream, const Work& work) {
   return {counts_workspace(stream) ? stream.device() : Device{}, c.threads, c.path};
 }
 
+bool takes_launches(const Stream& stream) noexcept {
+  return stream.native()->cuda() != nullptr;
+}
+
 CudaStream cuda_stream(const Stream& stream) {
-  if constexpr (has_cuda) stream.logical_device().cuda()->activate();
-  return {stream.device(), stream.native(), context().path, get_float32_matmul_precision()};
+  stream.logical_device().gpu()->activate();
+  return {stream.device(), stream.native()->cuda(), context().path, get_float32_matmul_precision()};
 }
 
 void check_launch(const Work& work) {
-  if constexpr (has_cuda) cuda::check_launch(work.name);
+  gpu_backend().check_launch(work.name);
 }
 
 }  // namespace detail
@@ -134,9 +138,7 @@ void read(
   }
   if (nbytes == 0) return;
   const void* from = static_cast<const char*>(source.data()) + offset;
-  if constexpr (has_cuda) {
-    if (stream.native() != nullptr) return cuda::copy_to_host(stream, from, target, nbytes, op);
-  }
+  if (stream.native() != nullptr) return stream.native()->copy_to_host(from, target, nbytes, op);
   std::memcpy(target, from, nbytes);
 }
 
@@ -150,10 +152,8 @@ void write(const void* source, Buffer& target, std::size_t offset, std::size_t n
   target.bump_version(offset, offset + nbytes);
   if (nbytes == 0 || !target.has_data()) return;
   void* to = static_cast<char*>(target.data()) + offset;
-  if constexpr (has_cuda) {
-    if (stream.native() != nullptr)
-      return cuda::copy_from_host(stream, source, to, nbytes, "write");
-  }
+  if (stream.native() != nullptr)
+    return stream.native()->copy_from_host(source, to, nbytes, "write");
   std::memcpy(to, source, nbytes);
 }
 
@@ -189,13 +189,12 @@ void copy_bytes(const Buffer& source,
     void* to = static_cast<char*>(target.data()) + target_offset;
     if (out.native() == nullptr && in.native() == nullptr) {
       std::memmove(to, from, nbytes);
-    } else if constexpr (has_cuda) {
-      if (out.native() == nullptr)
-        cuda::copy_from_host(in, from, to, nbytes, "copy");
-      else if (in.native() == nullptr)
-        cuda::copy_to_host(out, from, to, nbytes, "copy");
-      else
-        cuda::copy_between(out, from, in, to, nbytes);
+    } else if (out.native() == nullptr) {
+      in.native()->copy_from_host(from, to, nbytes, "copy");
+    } else if (in.native() == nullptr) {
+      out.native()->copy_to_host(from, to, nbytes, "copy");
+    } else {
+      gpu_backend().copy_between(out, from, in, to, nbytes);
     }
   }
   target.bump_version(target_offset, target_offset + nbytes);

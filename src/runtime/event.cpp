@@ -6,11 +6,10 @@
 #include <chrono>
 #include <thread>
 
-#include "tandem/config.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/stream.hpp"
 
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 
 namespace tandem {
 namespace {
@@ -22,18 +21,15 @@ constexpr auto kPoll = std::chrono::milliseconds(2);  // an abort token does not
 
 }  // namespace
 
-Event::~Event() {
-  if constexpr (has_cuda) cuda::destroy_event(native_, gpu_);
-}
+Event::Event() = default;
+Event::~Event() = default;
 
 void Event::record(const Stream& stream) {
-  if constexpr (has_cuda) {
-    if (stream.native() != nullptr) {
-      cuda::record_event(native_, gpu_, stream);
-    } else {
-      cuda::destroy_event(native_, gpu_);
-      native_ = nullptr;
-    }
+  if (stream.native() == nullptr) {
+    native_.reset();
+  } else {
+    if (native_ == nullptr) native_ = gpu_backend().make_event();
+    native_->record(stream);
   }
   const std::scoped_lock lock(mutex_);
   recorded_.store(true, std::memory_order_release);
@@ -42,10 +38,7 @@ void Event::record(const Stream& stream) {
 
 bool Event::query() const {
   if (!recorded_.load(std::memory_order_acquire)) return false;
-  if constexpr (has_cuda) {
-    if (native_ != nullptr) return cuda::event_done(native_, gpu_);
-  }
-  return true;
+  return native_ == nullptr || native_->is_done();
 }
 
 void Event::wait_recorded(const char* op) const {
@@ -61,17 +54,13 @@ void Event::wait_recorded(const char* op) const {
 
 void Event::wait(const char* op) const {
   wait_recorded(op);
-  if constexpr (has_cuda) {
-    if (native_ != nullptr) cuda::wait_event(native_, gpu_, op);
-  }
+  if (native_ != nullptr) native_->wait(op);
 }
 
 void Event::wait(const Stream& stream, const char* op) const {
   if (stream.native() == nullptr) return wait(op);
   wait_recorded(op);
-  if constexpr (has_cuda) {
-    if (native_ != nullptr) cuda::stream_wait_event(stream, native_);
-  }
+  if (native_ != nullptr) native_->wait(stream);
 }
 
 }  // namespace tandem

@@ -11,7 +11,7 @@
 
 #include "tandem/core/error.hpp"
 
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 
 namespace tandem {
 namespace {
@@ -29,7 +29,7 @@ class PinnedPages final : public Allocator {
     const bool possible = nbytes <= static_cast<std::size_t>(PTRDIFF_MAX);
     void* const p = possible ? std::aligned_alloc(page_, rounded) : nullptr;
     if (p == nullptr) throw OutOfMemory(device_, nbytes, 0, SIZE_MAX, {});
-    if (cuda::pin(p, rounded)) remember(p);
+    if (gpu_backend().pin(p, rounded)) remember(p);
     return p;
   }
   void deallocate(void* p, std::size_t, Category) noexcept override {
@@ -38,7 +38,7 @@ class PinnedPages final : public Allocator {
       const std::scoped_lock lock(mutex_);
       is_pinned = pinned_.erase(p) != 0;
     }
-    if (is_pinned) cuda::unpin(p);
+    if (is_pinned) gpu_backend().unpin(p);
     std::free(p);
   }
 
@@ -48,7 +48,7 @@ class PinnedPages final : public Allocator {
       const std::scoped_lock lock(mutex_);
       pinned_.insert(p);
     } catch (const std::bad_alloc&) {
-      cuda::unpin(const_cast<void*>(p));
+      gpu_backend().unpin(const_cast<void*>(p));
     }
   }
 
@@ -65,7 +65,7 @@ HostAllocator::HostAllocator(const std::string& device)
       pinned_(std::make_unique<PinnedPages>(device)) {}
 
 void* HostAllocator::allocate(std::size_t nbytes, Category category) {
-  if (category != Category::input || nbytes < kLeastPinned || !cuda::is_in_use())
+  if (category != Category::input || nbytes < kLeastPinned || !gpu_backend().is_in_use())
     return pageable_.allocate(nbytes, category);
   void* const p = pinned_.allocate(nbytes, category);
   try {

@@ -7,10 +7,10 @@
 
 #include <sys/mman.h>
 
-#include "tandem/config.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "runtime/gpu/gpu_backend.hpp"
 #include "runtime/host_allocator.hpp"
 
 namespace tandem {
@@ -34,7 +34,7 @@ class ReservedPages final : public Allocator {
 };
 
 std::unique_ptr<SourceAllocator> stored_memory(const std::string& device) {
-  if constexpr (has_cuda) return std::make_unique<HostAllocator>(device);
+  if (gpu_backend().pins_host_memory()) return std::make_unique<HostAllocator>(device);
   return std::make_unique<CachingAllocator>(std::make_unique<SystemAllocator>(device));
 }
 

@@ -6,21 +6,17 @@
 #include <algorithm>
 #include <map>
 
-#include "tandem/config.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/context.hpp"
 
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 #include "runtime/host_memory.hpp"
 
 namespace tandem {
 namespace {
 
-std::shared_ptr<cuda::GpuDevice> open_gpu(Device device, int gpu) {
-  if constexpr (has_cuda) {
-    if (device.type == DeviceType::cuda) return std::make_shared<cuda::GpuDevice>(device, gpu);
-  }
-  return nullptr;
+std::shared_ptr<GpuDevice> open_gpu(Device device, int gpu) {
+  return device.type == DeviceType::cuda ? gpu_backend().open(device, gpu) : nullptr;
 }
 
 }  // namespace
@@ -32,13 +28,11 @@ LogicalDevice::LogicalDevice(Device device, int gpu)
       side_stream_(*this),
       upload_stream_(*this) {
   std::unique_ptr<SourceAllocator> source;
-  if constexpr (has_cuda) {
-    if (gpu_ != nullptr) {
-      stream_ = Stream(*this, gpu_->main_stream());
-      side_stream_ = Stream(*this, gpu_->side_stream());
-      upload_stream_ = Stream(*this, gpu_->upload_stream());
-      source = gpu_->make_allocator();
-    }
+  if (gpu_ != nullptr) {
+    stream_ = Stream(*this, gpu_->main_stream());
+    side_stream_ = Stream(*this, gpu_->side_stream());
+    upload_stream_ = Stream(*this, gpu_->upload_stream());
+    source = gpu_->make_allocator();
   }
   if (source == nullptr) source = std::make_unique<HostMemory>(to_string(device));
   source_ = source.get();

@@ -14,12 +14,11 @@
 
 #include <sched.h>
 
-#include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 
 #include "runtime/asked_capability.hpp"
 #include "runtime/cpu_quota.hpp"
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 
 namespace tandem {
 namespace {
@@ -47,19 +46,13 @@ int detect_cores() noexcept {
   return std::max(1, cores);
 }
 
-int gpu_count() noexcept {
-  if constexpr (has_cuda) return cuda::gpu_count();
-  return 0;
-}
-
 /// Says why the host's devices are the default on a machine whose GPUs cannot be used.
 void tell_missing_gpus() {
-  if constexpr (has_cuda) {
-    if (cuda::no_gpu_reason().empty()) return;
-    std::fprintf(stderr,
-                 "tandem: no GPU can be used, so work runs on the host; CUDA says: %s\n",
-                 cuda::no_gpu_reason().c_str());
-  }
+  const std::string& reason = gpu_backend().no_gpu_reason();
+  if (reason.empty()) return;
+  std::fprintf(stderr,
+               "tandem: no GPU can be used, so work runs on the host; CUDA says: %s\n",
+               reason.c_str());
 }
 
 /// Devices of a list are all shape-only, or none is.
@@ -99,7 +92,7 @@ Runtime::Runtime() {
                "; unset it to use all cores");
   check_asked_capability();
   std::iota(gpus_.begin(), gpus_.end(), 0);
-  const int gpus = gpu_count();
+  const int gpus = gpu_backend().count();
   for (int i = 0; i < std::min(gpus > 0 ? gpus : core_count(), kMaxDevices); ++i)
     defaults_.push_back({gpus > 0 ? DeviceType::cuda : DeviceType::cpu, i});
   const char* const list = std::getenv("TANDEM_DEVICES");
@@ -115,7 +108,7 @@ Runtime::Runtime() {
 }
 
 LogicalDevice& Runtime::device(Device device) {
-  TANDEM_CHECK(has_cuda || device.type == DeviceType::cpu,
+  TANDEM_CHECK(device.type == DeviceType::cpu || gpu_backend().has_gpus(),
                "device ",
                device,
                ": this build of tandem has no CUDA; use cpu devices");
@@ -197,7 +190,7 @@ std::array<int, kMaxDevices> Runtime::assign_gpus(const std::vector<DeviceSpec>&
   for (const DeviceSpec& spec : devices) {
     if (spec.device.type != DeviceType::cuda || spec.gpu < 0) continue;
     const auto at = static_cast<std::size_t>(spec.device.index);
-    if constexpr (has_cuda) cuda::check_gpu(spec.device, spec.gpu);
+    gpu_backend().check_gpu(spec.device, spec.gpu);
     TANDEM_CHECK(cuda_.at(at).load() == nullptr || gpus_[at] == spec.gpu,
                  "devices: ",
                  spec.device,
@@ -216,7 +209,7 @@ int Runtime::count(DeviceType type) const {
   if (type == DeviceType::cpu) return kMaxDevices;
   const std::scoped_lock lock(mutex_);
   const auto listed = std::ranges::count(defaults_, DeviceType::cuda, &Device::type);
-  return std::max(static_cast<int>(listed), std::min(gpu_count(), kMaxDevices));
+  return std::max(static_cast<int>(listed), std::min(gpu_backend().count(), kMaxDevices));
 }
 
 void Runtime::subscribe(Observer& observer) {

@@ -3,10 +3,9 @@
 
 #include "tandem/runtime/stream.hpp"
 
-#include "tandem/config.hpp"
 #include "tandem/runtime/logical_device.hpp"
 
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/gpu_stream.hpp"
 
 namespace tandem {
 
@@ -15,9 +14,7 @@ Device Stream::device() const noexcept {
 }
 
 void Stream::synchronize(const char* op) const {
-  if constexpr (has_cuda) {
-    if (native_ != nullptr) cuda::synchronize(*device_->cuda(), native_, op);
-  }
+  if (native_ != nullptr) native_->synchronize(op);
 }
 
 }  // namespace tandem

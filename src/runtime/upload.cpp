@@ -9,7 +9,8 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
 
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/fill_gpu.hpp"
+#include "runtime/gpu/gpu_stream.hpp"
 #include "runtime/order_of_copies.hpp"
 
 namespace tandem {
@@ -19,11 +20,9 @@ std::shared_ptr<Buffer> upload(const Buffer& source,
                                std::size_t nbytes,
                                Device device) {
   TANDEM_ASSERT(source.device().type == DeviceType::cpu, "upload from ", source.device());
-  if constexpr (has_cuda) {
-    if (device.type == DeviceType::cuda && nbytes > 0) {
-      const BufferPart all{&source, offset, nbytes};
-      return fill(std::span(&all, 1), device).take();
-    }
+  if (device.type == DeviceType::cuda && nbytes > 0) {
+    const BufferPart all{&source, offset, nbytes};
+    return fill(std::span(&all, 1), device).take();
   }
   auto target = std::make_shared<Buffer>(device, nbytes, context().category);
   copy_bytes(source, offset, *target, 0, nbytes);
@@ -46,16 +45,14 @@ std::shared_ptr<Buffer> FillingBuffer::take() {
   try {
     end_->wait(device.stream(), "copy");
   } catch (...) {  // nothing else orders the copies before the target's end
-    if constexpr (has_cuda) cuda::drain(*device.cuda(), device.upload_stream().native());
+    device.upload_stream().native()->drain();
     throw;
   }
   return target;
 }
 
 FillingBuffer fill(std::span<const BufferPart> parts, Device device) {
-  if constexpr (has_cuda) {
-    if (device.type == DeviceType::cuda) return cuda::fill(parts, device);
-  }
+  if (device.type == DeviceType::cuda) return fill_gpu(parts, device);
   std::size_t nbytes = 0;
   for (const BufferPart& part : parts)
     nbytes += part.nbytes;

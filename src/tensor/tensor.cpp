@@ -22,7 +22,7 @@ namespace {
 Tensor dense(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype && x.is_contiguous()) return x;
   const Tensor y = empty(x.shape(), {.dtype = dtype, .device = x.device()});
-  dispatch(x.stream(), make_work(Work::Kind::copy, "to_host", {x}, {y}), [&](auto& s) {
+  dispatch_on_any(x.stream(), make_work(Work::Kind::copy, "to_host", {x}, {y}), [&](auto& s) {
     kernels::copy(s, view_of(x), view_of(y));
   });
   return y;

@@ -108,13 +108,13 @@ TEST_F(CollectivesOnGpusTest, MemoryOfACollectiveThatFailsIsNotTouchedLater) {
 
 TEST_F(CollectivesOnGpusTest, MemoryOfAStagedCollectiveThatFailsIsNotTouchedLater) {
   stand_in::set_peers(stand_in::Peers::none);
-  EXPECT_FALSE(peers(0, 1));
+  EXPECT_FALSE(are_peers(0, 1));
   refuse_while_let_go({gpu(0), gpu(2)});
 }
 
 TEST_F(CollectivesOnGpusTest, AStagedReduceIsRightOrAnError) {
   stand_in::set_peers(stand_in::Peers::none);
-  EXPECT_FALSE(peers(0, 1));
+  EXPECT_FALSE(are_peers(0, 1));
   testing::Group group = comm::make_group(std::vector{gpu(0), gpu(2)});
   const auto run = [&] {
     testing::outcomes(group, [](comm::Communicator& comm) {

@@ -72,7 +72,7 @@ TEST_F(ContextsTest, AThreadKeepsTheGpuThatItHasChosen) {
   configure_devices("cuda:0,cuda:1");
   auto there = std::make_unique<Tensor>(tensor_of({1, 2}, gpu(1)));
   const Tensor here = tensor_of({1, 2}, gpu(0));
-  logical_device(gpu(0)).cuda()->activate();
+  logical_device(gpu(0)).gpu()->activate();
   there.reset();
   int current = -1;
   EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
@@ -166,7 +167,6 @@ TEST_F(DevicesTest, ACallThatFailsLeavesNoDevice) {
   const std::size_t before = stand_in::live_objects();
   for (const char* call : {"cudaSetDevice",
                            "cudaDeviceGetAttribute",
-                           "cudaStreamCreateWithFlags",
                            "cudaDeviceGetStreamPriorityRange",
                            "cudaStreamCreateWithPriority",
                            "cudaMemPoolCreate",
@@ -186,11 +186,11 @@ TEST_F(DevicesTest, ACallThatFailsLeavesNoDevice) {
 }
 
 TEST_F(DevicesTest, CollectivesGoBeforeOtherWorkOfTheirGpu) {
-  const GpuDevice& device = *logical_device(gpu(1)).cuda();
+  const GpuDevice& device = *logical_device(gpu(1)).gpu();
   int least = 0, greatest = 0, main = 1, side = 1;
   ASSERT_EQ(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
-  ASSERT_EQ(cudaStreamGetPriority(device.main_stream(), &main), cudaSuccess);
-  ASSERT_EQ(cudaStreamGetPriority(device.side_stream(), &side), cudaSuccess);
+  ASSERT_EQ(cudaStreamGetPriority(device.main_stream()->cuda(), &main), cudaSuccess);
+  ASSERT_EQ(cudaStreamGetPriority(device.side_stream()->cuda(), &side), cudaSuccess);
   EXPECT_EQ(main, least);
   EXPECT_EQ(side, greatest);
 }

@@ -13,7 +13,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/peers.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 #include "stand_in/control.hpp"
 
 // What the tests of the CUDA backend share.
@@ -28,7 +29,7 @@ inline Device gpu(int index) {
 
 /// The GPU that a logical device is on.
 inline int gpu_of(Device device) {
-  return logical_device(device).cuda()->gpu();
+  return logical_device(device).gpu()->ordinal();
 }
 
 /// A process whose stand-in has two GPUs, and no devices yet.

@@ -42,7 +42,7 @@ class LostGpuTest : public GpusTest {
   }
   /// GPU 1 (cuda:2, cuda:3) takes no more work from here on.
   static void lose() {
-    logical_device(gpu(2)).cuda()->activate();
+    logical_device(gpu(2)).gpu()->activate();
     stand_in::fail_call("cudaStreamQuery", 1, kIllegalAddress);
     const std::string text =
         thrown_text<DeviceError>([] { logical_device(gpu(2)).stream().synchronize(); });
@@ -99,7 +99,7 @@ TEST_F(LostGpuTest, EveryErrorThatEndsTheUseOfAGpuSaysSo) {
   constexpr int kContained = 226, kTensorMemoryLeak = 721, kExternalDevice = 911;
   for (const int code : {kContained, kTensorMemoryLeak, kExternalDevice}) {
     stand_in::reset();
-    logical_device(gpu(0)).cuda()->activate();
+    logical_device(gpu(0)).gpu()->activate();
     EXPECT_THAT(
         thrown_text<DeviceError>([=] { check(static_cast<cudaError_t>(code), "a call", 1); }),
         AllOf(HasSubstr(std::to_string(code)), HasSubstr("restart")));
@@ -139,7 +139,7 @@ TEST_F(LostGpuTest, AnEventTellsWhichGpuIsLost) {
   event.record(logical_device(gpu(2)).stream());
   stand_in::fail_call("cudaMemPoolTrimTo", 1, kIllegalAddress);
   logical_device(gpu(2)).release_cached();  // its status is not looked at
-  logical_device(gpu(0)).cuda()->activate();
+  logical_device(gpu(0)).gpu()->activate();
   EXPECT_THAT(thrown_text<DeviceError>([&] { event.wait("test"); }),
               AllOf(HasSubstr("GPU 1"), HasSubstr("restart")));
   EXPECT_THROW(event.query(), DeviceError);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"

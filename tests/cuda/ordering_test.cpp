@@ -91,7 +91,7 @@ TEST_F(CopyOrderTest, TheTargetMayGoAtOnce) {
 
 // With the event after the copy refused nothing tells the source's stream when it may free.
 TEST_F(CopyOrderTest, TheSourceOfACopyThatFailsStaysUntilItIsRead) {
-  EXPECT_TRUE(peers(0, 1));  // the trial of it records events too
+  EXPECT_TRUE(are_peers(0, 1));  // the trial of it records events too
   for_each_way([](Device from, Device to, int s) {
     if (from == to) return;
     Tensor x = tensor_of(count_from(s, kCount), from);
@@ -141,9 +141,9 @@ TEST_F(SharedPageTablesTest, TheHostMayChangeWhatItGave) {
 
 /// Counts to `n` on a stream, one kernel a step.
 void count_on(Stream& stream, int* counter, int n) {
-  stream.logical_device().cuda()->activate();
+  stream.logical_device().gpu()->activate();
   for (int i = 0; i < n; ++i)
-    stand_in::launch(stream.native(), [counter] { ++*counter; });
+    stand_in::launch(stream.native()->cuda(), [counter] { ++*counter; });
 }
 
 class EventTest : public GpusTest {};
@@ -159,8 +159,8 @@ TEST_F(EventTest, AStreamWaitsForAnothers) {
       Event event;
       event.record(first);
       event.wait(then, "test");
-      then.logical_device().cuda()->activate();
-      stand_in::launch(then.native(), [&] { seen = counter; });
+      then.logical_device().gpu()->activate();
+      stand_in::launch(then.native()->cuda(), [&] { seen = counter; });
       count_on(first, &counter, 10);
       then.synchronize();
       EXPECT_GE(seen, 10);
@@ -203,10 +203,10 @@ TEST_F(EventTest, WhoReadsABufferWaitsUntilItIsReady) {
       allocated.record(main);
       allocated.wait(side, "test");
       keep_busy(gpu(0));
-      side.logical_device().cuda()->activate();
+      side.logical_device().gpu()->activate();
       auto* const to = static_cast<double*>(x.data());
       for (std::int64_t i = 0; i < kCount; ++i)
-        stand_in::launch(side.native(), [=] { to[i] = 2; });
+        stand_in::launch(side.native()->cuda(), [=] { to[i] = 2; });
       const auto ready = std::make_shared<Event>();
       ready->record(side);
       x.buffer().transits().add(

@@ -9,6 +9,7 @@
 
 #include "tandem/comm/group.hpp"
 #include "tandem/core/error.hpp"
+#include "tandem/runtime/dispatch.hpp"
 
 #include "cuda/collectives.hpp"
 #include "cuda/gpus.hpp"
@@ -24,7 +25,7 @@ class PeersTest : public BareTest {
   static void check(stand_in::Peers answer) {
     stand_in::set_peers(answer);
     configure_devices("cuda:0x2,cuda:1x2");
-    EXPECT_EQ(peers(0, 1), answer == stand_in::Peers::all);
+    EXPECT_EQ(are_peers(0, 1), answer == stand_in::Peers::all);
     testing::Group group = comm::make_group(default_devices());
     for_each_seed([&](int s) {
       const std::vector<double> values = count_from(s, 2000);
@@ -48,9 +49,9 @@ TEST_F(PeersTest, ThatDoNot) {
 
 TEST_F(PeersTest, ThatAreNotToBeUsed) {
   setenv("TANDEM_NO_CUDA_PEERS", "1", 1);
-  EXPECT_FALSE(peers(0, 1));
+  EXPECT_FALSE(are_peers(0, 1));
   EXPECT_FALSE(are_broken_peers(0, 1));
-  EXPECT_TRUE(peers(1, 1));
+  EXPECT_TRUE(are_peers(1, 1));
 }
 
 TEST_F(PeersTest, ThatChangeBytes) {
@@ -68,9 +69,9 @@ TEST_F(PeersTest, OfWhichOneIsRefused) {
   stand_in::set_gpus(3);
   stand_in::refuse_peer(1, 0);
   configure_devices("cuda:0,cuda:1,cuda:2");
-  EXPECT_TRUE(peers(0, 2));
-  EXPECT_TRUE(peers(1, 2));
-  EXPECT_FALSE(peers(0, 1));
+  EXPECT_TRUE(are_peers(0, 2));
+  EXPECT_TRUE(are_peers(1, 2));
+  EXPECT_FALSE(are_peers(0, 1));
   EXPECT_FALSE(are_broken_peers(0, 1)) << "nothing was wrong with a copy";
   testing::Group group = comm::make_group(default_devices());
   for_each_seed([&](int) { check_collectives(group, 20); });
@@ -167,10 +168,11 @@ TEST_F(PeersTest, AProbeThatFailsSaysSoAndIsMadeAgain) {
                            "cudaStreamWaitEvent"}) {
     SCOPED_TRACE(call);
     stand_in::fail_call(call, 1, 999);
-    EXPECT_THAT(testing::thrown_text<DeviceError>([] { peers(0, 1); }), ::testing::HasSubstr(call));
+    EXPECT_THAT(testing::thrown_text<DeviceError>([] { are_peers(0, 1); }),
+                ::testing::HasSubstr(call));
     EXPECT_EQ(stand_in::live_objects(), objects);
   }
-  EXPECT_TRUE(peers(0, 1));
+  EXPECT_TRUE(are_peers(0, 1));
   EXPECT_EQ(stand_in::live_objects(), objects);
 }
 

@@ -168,7 +168,7 @@ class UploadTest : public GpusTest {};
 
 // A copy of a peer that does not end keeps the main stream busy.
 TEST_F(UploadTest, NeitherTheHostNorTheCopyWaitsForTheMainStream) {
-  EXPECT_TRUE(peers(0, 1));
+  EXPECT_TRUE(are_peers(0, 1));
   Tensor x = host_tensor(kPinned, count_from(0, kPinned.count));
   stand_in::set_peers(stand_in::Peers::hanging);
   const Tensor stuck = tensor_of({1, 2}, gpu(0)).to(gpu(2));

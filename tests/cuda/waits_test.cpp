@@ -120,7 +120,7 @@ TEST_F(WaitsTest, AStepReadsOfEachGpuOnlyTheLossAndItsWeight) {
 
 TEST_F(WaitsTest, AThreadSleepsAfterwardsAsItDidBefore) {
   const int before = prctl(PR_GET_TIMERSLACK);
-  EXPECT_TRUE(peers(0, 1));
+  EXPECT_TRUE(are_peers(0, 1));
   stand_in::set_peers(stand_in::Peers::hanging);
   const Tensor x = tensor_of({1, 2}, gpu(0)).to(gpu(2));
   {

@@ -41,6 +41,7 @@ FOLDERS = {
         "gather": ["call", "module", "set"],
     },
     "libtorch": {
+        "gpu": [],
         "device": [],
         "kernels": ["device"],
         "exchange": ["device", "kernels"],

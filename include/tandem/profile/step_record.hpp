@@ -22,10 +22,10 @@
 #include "tandem/runtime/memory.hpp"
 #include "tandem/runtime/observer.hpp"
 
-namespace tandem::cuda {
+namespace tandem {
 class StreamClock;
 class StreamPoint;
-}  // namespace tandem::cuda
+}  // namespace tandem
 
 namespace tandem::profile {
 
@@ -199,29 +199,30 @@ class StepRecorder final : public Observer {
   void on_job(const JobEvent& event) noexcept override;
   void on_side_work(const Work& work,
                     const Stream& side_stream,
-                    const std::shared_ptr<const cuda::StreamTimes>& times) noexcept override;
+                    const std::shared_ptr<const StreamTimes>& times) noexcept override;
 
  private:
   using Clock = std::chrono::steady_clock;
-  using StreamTimes = std::shared_ptr<const cuda::StreamTimes>;
   struct Open {
     const Work* work;
     WorkSpan span;
-    std::shared_ptr<const cuda::StreamPoint> begin;  // null: on the host, or CUDA refused
+    std::shared_ptr<const StreamPoint> begin;  // null: on the host, or the GPU refused
   };
   /// The numbers of those spans of a record whose times come from GPUs' streams.
-  using Timed = std::vector<std::pair<std::size_t, StreamTimes>>;
+  using Timed = std::vector<std::pair<std::size_t, std::shared_ptr<const StreamTimes>>>;
 
   /// The time since start_; 0 for what began before the record.
   Duration since_start(Clock::time_point t) const;
-  std::shared_ptr<const cuda::StreamPoint> point(const Stream& stream);
+  std::shared_ptr<const StreamPoint> point(const Stream& stream);
   void calibrate(bool again);
   /// The calling thread's number.
   int this_thread();
   void take_times();
   template <class Span>
   void take_times(const Timed& timed, std::vector<Span>& spans);
-  void keep_times(Timed& timed, std::size_t number, const StreamTimes& times);
+  void keep_times(Timed& timed,
+                  std::size_t number,
+                  const std::shared_ptr<const StreamTimes>& times);
   /// The sequence numbers of what last wrote to memory in use, and of what last used it.
   struct LastUse {
     std::int64_t written = DataUse::kOlder;
@@ -236,7 +237,7 @@ class StepRecorder final : public Observer {
   std::mutex mutex_;        // guards the members below
   std::vector<Open> open_;  // only a few; those of each thread nest
   Timed timed_work_, timed_transfers_, timed_side_work_;
-  std::shared_ptr<cuda::StreamClock> clock_;  // null: no CUDA
+  std::shared_ptr<StreamClock> clock_;
   std::unordered_map<std::thread::id, int> threads_;
   std::unordered_map<const void*, LastUse> memory_;
   std::int64_t sequence_ = 0;  // of the last that was noted

@@ -126,6 +126,8 @@ bool counts_workspace(const Stream& stream) noexcept;
 ///
 /// @throws InvalidArgument  the stream is a GPU's, so `work` has no CUDA kernel.
 HostStream host_stream(const Stream& stream, const Work& work);
+/// Whether tandem's CUDA kernels can be launched on the stream, which is a GPU's.
+bool takes_launches(const Stream& stream) noexcept;
 /// The CUDA stream of `stream`. Makes its GPU the calling thread's current one.
 CudaStream cuda_stream(const Stream& stream);
 /// Checks that CUDA accepted the kernels of `work` that this thread launched last.
@@ -150,7 +152,7 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
   const detail::WorkScope scope(stream, work);
   if constexpr (has_cuda) {  // nested, so that without CUDA `f` is not instantiated for CudaStream
     if constexpr (std::is_invocable_v<F, CudaStream&>) {
-      if (stream.native() != nullptr) {
+      if (stream.native() != nullptr && detail::takes_launches(stream)) {
         CudaStream cuda = detail::cuda_stream(stream);
         f(cuda);
         return detail::check_launch(work);
@@ -161,6 +163,17 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
   host.computes = scope.has_data();
   if (host.computes || (work.takes_workspace && detail::counts_workspace(stream))) [[likely]]
     std::forward<F>(f)(host);
+}
+
+/// The same for work that a registered backend (GpuBackend) has kernels for, too: there `s` is a
+/// `RegisteredStream&`.
+template <class F>
+void dispatch_on_any(Stream& stream, const Work& work, F&& f) {
+  if (stream.native() == nullptr || detail::takes_launches(stream))
+    return dispatch(stream, work, std::forward<F>(f));
+  const detail::WorkScope scope(stream, work);
+  RegisteredStream registered{stream};
+  f(registered);
 }
 
 /// Copies device data to the host. This is the only way for the host to see it. Synchronises.

@@ -4,13 +4,12 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
-
-// A forward declaration of CUDA's type, so that no public header includes CUDA's.
-struct CUevent_st;
 
 namespace tandem {
 
+class GpuEvent;
 class Stream;
 
 /// A point in a stream that other streams and threads can wait for.
@@ -19,7 +18,7 @@ class Stream;
 /// only when nobody waits.
 class Event {
  public:
-  Event() = default;
+  Event();
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -45,8 +44,7 @@ class Event {
   void wait_recorded(const char* op) const;
 
   std::atomic<bool> recorded_{false};
-  CUevent_st* native_ = nullptr;  // null for a host stream; written before recorded_
-  int gpu_ = -1;                  // the GPU of native_
+  std::unique_ptr<GpuEvent> native_;  // null for a host stream; written before recorded_
   mutable std::mutex
       mutex_;  // held while recorded_ becomes true, so that a waiter about to park notices
   mutable std::condition_variable changed_;

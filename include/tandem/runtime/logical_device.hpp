@@ -21,9 +21,7 @@
 namespace tandem {
 
 class Buffer;
-namespace cuda {
 class GpuDevice;
-}
 
 /// Libraries that keep state per device, such as handles, or primitives made for a shape.
 enum class Library : std::uint8_t { onednn, cublaslt, cudnn };
@@ -63,7 +61,7 @@ class LogicalDevice {
   /// A stream for copies from the host that run beside the work of `stream()`; see upload.
   Stream& upload_stream() noexcept { return upload_stream_; }
   /// Null on the host.
-  const cuda::GpuDevice* cuda() const noexcept { return gpu_.get(); }
+  const GpuDevice* gpu() const noexcept { return gpu_.get(); }
   /// The device's worker. Its thread starts on first use.
   Worker& worker();
 
@@ -122,7 +120,7 @@ class LogicalDevice {
   std::vector<OutOfMemory::Owner> largest_owners() const;
 
   Device device_;
-  std::shared_ptr<cuda::GpuDevice> gpu_;
+  std::shared_ptr<GpuDevice> gpu_;
   Stream stream_;
   Stream side_stream_;
   Stream upload_stream_;

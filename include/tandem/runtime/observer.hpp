@@ -11,13 +11,10 @@
 #include "tandem/runtime/device.hpp"
 #include "tandem/runtime/memory.hpp"
 
-namespace tandem::cuda {
-struct StreamTimes;
-}
-
 namespace tandem {
 
 class Stream;
+struct StreamTimes;
 struct Work;
 
 /// Memory was allocated, freed, or moved to another category.
@@ -47,7 +44,7 @@ struct CopyEvent {
   std::chrono::steady_clock::time_point end;
   /// When the GPUs' streams moved the bytes, from which profile::StepRecorder takes its times. Null
   /// on the host, and if no observer asks for times_streams.
-  std::shared_ptr<const cuda::StreamTimes> streams;
+  std::shared_ptr<const StreamTimes> streams;
   std::uint64_t exchange = 0;  ///< the collective that moved them (Exchange::id); 0: a copy
   /// The memory of the two buffers; null: not known, as of a collective.
   const void* from = nullptr;
@@ -82,7 +79,7 @@ class Observer {
   /// if some observer asks for times_streams.
   virtual void on_side_work(const Work&,
                             const Stream& /*side_stream*/,
-                            const std::shared_ptr<const cuda::StreamTimes>&) noexcept {}
+                            const std::shared_ptr<const StreamTimes>&) noexcept {}
   /// The host reads device data, which is a synchronisation point.
   virtual void on_read(const char* /*op*/, Device, std::size_t /*nbytes*/) noexcept {}
   virtual void on_job(const JobEvent&) noexcept {}

@@ -12,6 +12,7 @@ struct CUstream_st;
 
 namespace tandem {
 
+class GpuStream;
 class LogicalDevice;
 
 /// An ordered queue of a device's work.
@@ -20,12 +21,12 @@ class LogicalDevice;
 /// asynchronous: work is done after `synchronize`, or after a `read` of its result.
 class Stream {
  public:
-  /// @param native  the CUDA stream; null on the host.
-  explicit Stream(LogicalDevice& device, CUstream_st* native = nullptr) noexcept
+  /// @param native  the GPU's stream; null on the host.
+  explicit Stream(LogicalDevice& device, GpuStream* native = nullptr) noexcept
       : device_(&device), native_(native) {}
   LogicalDevice& logical_device() const noexcept { return *device_; }
   Device device() const noexcept;
-  CUstream_st* native() const noexcept { return native_; }
+  GpuStream* native() const noexcept { return native_; }
   /// Waits for all work queued so far.
   ///
   /// @param op  the name that errors give.
@@ -35,7 +36,7 @@ class Stream {
 
  private:
   LogicalDevice* device_;
-  CUstream_st* native_;
+  GpuStream* native_;
 };
 
 /// Which of an op's kernels run. All give the same values except for rounding.
@@ -51,6 +52,11 @@ struct HostStream {
   KernelPath path = KernelPath::fastest;
   /// False on a shape-only device: the kernel takes its workspace, and touches no memory.
   bool computes = true;
+};
+
+/// What a kernel of a registered backend (GpuBackend) is given: the stream that its work goes to.
+struct RegisteredStream {
+  const Stream& stream;
 };
 
 /// What a CUDA kernel is given: its device, the CUDA stream to launch on, and which path to take.

@@ -18,9 +18,11 @@
 #include "comm/nccl/check.hpp"
 #include "comm/nccl/piece_runs.hpp"
 #include "comm/staged.hpp"
-#include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
-#include "runtime/cuda/driver_turn.hpp"
+#include "runtime/cuda/peers.hpp"
+#include "runtime/cuda/pool.hpp"
+#include "runtime/gpu/driver_turn.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 
 // Note [Calls of all ranks from one thread]: NCCL calls may hang until all ranks have made them,
 // unless they are one group; and its communicators must be given calls in the same order on every
@@ -51,7 +53,7 @@ ncclDataType_t nccl_type(DType dtype) {
 }
 
 int gpu_of(Device device) {
-  return logical_device(device).cuda()->gpu();
+  return logical_device(device).gpu()->ordinal();
 }
 
 /// Whether NCCL's own settings keep it from using GPUs as peers.
@@ -87,7 +89,7 @@ NcclLinks::NcclLinks(std::vector<Device> devices, std::chrono::milliseconds time
     : devices_(std::move(devices)), timeout_(timeout), comms_(devices_.size()) {}
 
 void NcclLinks::connect() {
-  const cuda::DriverTurn turn;
+  const DriverTurn turn;
   check_peers();
   try {
     make_communicators();
@@ -177,7 +179,7 @@ void NcclLinks::abort() noexcept {
 void NcclLinks::close() noexcept {
   if (comms_.front() == nullptr) return;
   try {
-    const cuda::DriverTurn turn;
+    const DriverTurn turn;
     for (std::size_t r = 0; r < comms_.size(); ++r) {
       const cuda::GpuScope gpu(gpu_of(devices_[r]));
       TANDEM_NCCL(ncclCommFinalize(comms_[r]));
@@ -197,7 +199,7 @@ std::shared_ptr<Transport> NcclLinks::make(const std::vector<Device>& devices) c
 }
 
 CUstream_st* NcclLinks::stream(int rank) const {
-  return logical_device(devices_[static_cast<std::size_t>(rank)]).side_stream().native();
+  return logical_device(devices_[static_cast<std::size_t>(rank)]).side_stream().native()->cuda();
 }
 
 bool NcclLinks::takes(const Piece& piece) const {

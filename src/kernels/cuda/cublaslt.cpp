@@ -20,7 +20,8 @@
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/lt_plan.hpp"
 #include "kernels/workspace.hpp"
-#include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/pool.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 
 namespace tandem::kernels {
 namespace {
@@ -65,7 +66,7 @@ class LtScope {
  public:
   explicit LtScope(Device device)
       : device_(logical_device(device)), state_(device_.take_library(Library::cublaslt)) {
-    if (state_ == nullptr) state_ = std::make_unique<LtState>(device_.cuda()->gpu());
+    if (state_ == nullptr) state_ = std::make_unique<LtState>(device_.gpu()->ordinal());
   }
   ~LtScope() { device_.give_library(Library::cublaslt, std::move(state_)); }
   LtScope(const LtScope&) = delete;

@@ -12,7 +12,7 @@
 #include "kernels/cuda/reduce_range.hpp"
 #include "kernels/for_each.hpp"
 #include "kernels/workspace.hpp"
-#include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/check_launch.hpp"
 
 // How a functor becomes a CUDA kernel: the two ways that all .cu files of kernels go. The tests'
 // stand-in for CUDA has a header of this name that runs the same functors on the host.

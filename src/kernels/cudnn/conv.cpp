@@ -14,7 +14,8 @@
 #include "kernels/cudnn/conv_plan.hpp"
 #include "kernels/cudnn/fast_path.hpp"
 #include "kernels/workspace.hpp"
-#include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/pool.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 
 namespace tandem::kernels::cudnn {
 namespace {
@@ -56,7 +57,7 @@ class Session {
  public:
   explicit Session(const CudaStream& s)
       : device_(logical_device(s.device)), state_(device_.take_library(Library::cudnn)) {
-    if (state_ == nullptr) state_ = std::make_unique<State>(device_.cuda()->gpu());
+    if (state_ == nullptr) state_ = std::make_unique<State>(device_.gpu()->ordinal());
     TANDEM_CUDA(cudnnSetStream((*this)->handle, s.native));
   }
   ~Session() { device_.give_library(Library::cudnn, std::move(state_)); }

@@ -10,8 +10,6 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "runtime/cuda/backend.hpp"
-
 namespace tandem::cuda {
 namespace {
 
@@ -135,6 +133,11 @@ void check_launch(const char* name) {
 void choose_gpu(int gpu) {
   if (current_gpu() != gpu) check(cudaSetDevice(gpu), "cudaSetDevice", gpu);
   if (!is_used(gpu)) used[static_cast<std::size_t>(gpu)].store(true, std::memory_order_relaxed);
+}
+
+void use_gpu(int gpu) {
+  check_usable(gpu);
+  choose_gpu(gpu);
 }
 
 int used_gpu() noexcept {

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "runtime/cuda/check_launch.hpp"
+
 namespace tandem::cuda {
 
 /// Throws DeviceError unless `status` is success.
@@ -34,6 +36,10 @@ int current_gpu() noexcept;
 ///
 /// @throws DeviceError
 void choose_gpu(int gpu);
+/// The same, if the GPU takes work.
+///
+/// @throws DeviceError
+void use_gpu(int gpu);
 /// A GPU that the process uses, the calling thread's if it is one; -1: there is none.
 int used_gpu() noexcept;
 

@@ -9,7 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/cuda/memory_order.hpp"
+#include "runtime/gpu/gpu_stream.hpp"
+#include "runtime/gpu/memory_order.hpp"
 
 namespace tandem::cuda {
 namespace {
@@ -31,7 +32,7 @@ GpuAllocator::GpuAllocator(std::unique_ptr<PoolAllocator> pool)
 
 void* GpuAllocator::allocate(std::size_t nbytes, Category category) {
   const MemoryOrder* const order = MemoryOrder::in_place();
-  if (order != nullptr) return allocate_in_order(nbytes, category, order->give());
+  if (order != nullptr) return allocate_in_order(nbytes, category, order->give()->cuda());
   if (nbytes <= most_cached_) return cached_.allocate(nbytes, category);
   return pool_->allocate(nbytes, category);
 }

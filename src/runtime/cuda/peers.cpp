@@ -4,6 +4,8 @@
 // Whether two GPUs reach each other's memory. The driver's word is not enough: with some IOMMU and
 // PCIe settings a copy between peers hangs or brings other bytes, so one is tried first.
 
+#include "runtime/cuda/peers.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -20,7 +22,6 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/logical_device.hpp"
 
-#include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/ends_within.hpp"
 #include "runtime/cuda/pool.hpp"
@@ -167,7 +168,7 @@ std::uint8_t find_answer(int gpu, int other) {
 
 }  // namespace
 
-bool peers(int gpu, int other) {
+bool are_peers(int gpu, int other) {
   return gpu == other || find_answer(gpu, other) == yes;
 }
 

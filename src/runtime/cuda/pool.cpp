@@ -7,8 +7,10 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "runtime/cuda/check.hpp"
-#include "runtime/cuda/driver_turn.hpp"
-#include "runtime/cuda/memory_order.hpp"
+#include "runtime/cuda/peers.hpp"
+#include "runtime/gpu/driver_turn.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
+#include "runtime/gpu/memory_order.hpp"
 
 namespace tandem::cuda {
 namespace {
@@ -44,7 +46,7 @@ cudaMemPool_t make_pool(int gpu) {
     // Else an upload is given what the main stream is about to free, and waits for it.
     int none = 0;
     TANDEM_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &none));
-    for (int other = 0; other < gpu_count(); ++other)
+    for (int other = 0; other < gpu_backend().count(); ++other)
       if (other != gpu) open_to(pool, gpu, other);
   } catch (...) {
     forgive(cudaMemPoolDestroy(pool));
@@ -56,7 +58,7 @@ cudaMemPool_t make_pool(int gpu) {
 cudaError_t PoolAllocator::try_allocate(void** p, std::size_t nbytes) noexcept {
   const MemoryOrder* const order = MemoryOrder::in_place();
   return cudaMallocFromPoolAsync(
-      p, nbytes, pool_, order != nullptr ? order->take() : device_.main_stream());
+      p, nbytes, pool_, (order != nullptr ? order->take() : device_.main_stream())->cuda());
 }
 
 void* PoolAllocator::allocate(std::size_t nbytes, Category) {
@@ -65,7 +67,7 @@ void* PoolAllocator::allocate(std::size_t nbytes, Category) {
   cudaError_t status = try_allocate(&p, nbytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    release_pools(device_.gpu());
+    release_pools(device_.ordinal());
     status = try_allocate(&p, nbytes);
   }
   if (status == cudaErrorMemoryAllocation) {
@@ -78,27 +80,27 @@ void* PoolAllocator::allocate(std::size_t nbytes, Category) {
 }
 
 void PoolAllocator::deallocate(void* p, std::size_t, Category) noexcept {
-  deallocate(p, device_.main_stream());
+  deallocate(p, device_.main_stream()->cuda());
 }
 
 void PoolAllocator::deallocate(void* p, CUstream_st* order) noexcept {
   // After the driver's end there is nothing to free. Else the block is lost: whether a call that
   // fails has freed it is not known, and a second one might free what is another's by then.
-  const GpuScope scope(device_.gpu());
+  const GpuScope scope(device_.ordinal());
   forgive(cudaFreeAsync(p, order));
 }
 
 // What is freed in the stream's order can be given back when the stream has come to it.
 void PoolAllocator::release_cached() noexcept {
-  drain(device_, device_.main_stream());
+  device_.main_stream()->drain();
   const DriverTurn turn;
-  const GpuScope scope(device_.gpu());
+  const GpuScope scope(device_.ordinal());
   forgive(cudaMemPoolTrimTo(pool_, 0));
 }
 
 void release_pools(int gpu) {
   for (LogicalDevice* const device : Runtime::instance().made(DeviceType::cuda)) {
-    if (device->cuda()->gpu() != gpu) continue;
+    if (device->gpu()->ordinal() != gpu) continue;
     device->stream().synchronize("allocate");
     device->release_cached();
   }

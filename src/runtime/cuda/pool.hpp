@@ -10,7 +10,7 @@
 
 #include "tandem/runtime/allocator.hpp"
 
-#include "runtime/cuda/backend.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 
 namespace tandem::cuda {
 
@@ -46,5 +46,8 @@ class PoolAllocator final : public SourceAllocator {
   std::atomic<std::uint64_t> growths_{0};
   std::atomic<std::uint64_t> reserved_{0};  // bytes, the largest value seen
 };
+
+/// Releases the cached memory of all pools of a GPU, after waiting for the streams that may use it.
+void release_pools(int gpu);
 
 }  // namespace tandem::cuda

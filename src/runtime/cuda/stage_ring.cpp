@@ -7,9 +7,9 @@
 
 #include "tandem/runtime/logical_device.hpp"
 
-#include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
-#include "runtime/cuda/driver_turn.hpp"
+#include "runtime/gpu/driver_turn.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 
 namespace tandem::cuda {
 namespace {
@@ -33,7 +33,7 @@ void StageRing::copy(const Stream& source_stream,
   if (memory_ == nullptr) {
     const DriverTurn turn;
     void* memory = nullptr;
-    source_stream.logical_device().cuda()->activate();
+    source_stream.logical_device().gpu()->activate();
     TANDEM_CUDA(cudaMallocHost(&memory, kPiece * slots_.size()));
     memory_ = static_cast<char*>(memory);
   }
@@ -55,13 +55,13 @@ void StageRing::copy_piece(const Stream& source_stream,
   char* const stage = memory_ + next_ * kPiece;
   next_ = (next_ + 1) % slots_.size();
   if (slot.is_used) slot.emptied.wait(source_stream, "copy");
-  source_stream.logical_device().cuda()->activate();
-  TANDEM_CUDA(
-      cudaMemcpyAsync(stage, source, nbytes, cudaMemcpyDeviceToHost, source_stream.native()));
+  source_stream.logical_device().gpu()->activate();
+  TANDEM_CUDA(cudaMemcpyAsync(
+      stage, source, nbytes, cudaMemcpyDeviceToHost, source_stream.native()->cuda()));
   slot.filled.record(source_stream);
   slot.filled.wait(target_stream, "copy");
-  TANDEM_CUDA(
-      cudaMemcpyAsync(target, stage, nbytes, cudaMemcpyHostToDevice, target_stream.native()));
+  TANDEM_CUDA(cudaMemcpyAsync(
+      target, stage, nbytes, cudaMemcpyHostToDevice, target_stream.native()->cuda()));
   slot.emptied.record(target_stream);
   slot.is_used = true;
 }

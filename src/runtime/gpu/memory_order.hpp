@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-struct CUstream_st;
+namespace tandem {
 
-namespace tandem::cuda {
+class GpuStream;
 
 /// In this scope the calling thread takes memory of a GPU in the order of `take`, which is given
 /// back in the order of `give`; outside of one both are the device's main stream. Scopes do not
@@ -15,23 +15,23 @@ namespace tandem::cuda {
 class MemoryOrder {
  public:
   /// Streams of one device.
-  MemoryOrder(CUstream_st* take, CUstream_st* give) noexcept : take_(take), give_(give) {
+  MemoryOrder(GpuStream* take, GpuStream* give) noexcept : take_(take), give_(give) {
     in_place_ = this;
   }
   ~MemoryOrder() { in_place_ = nullptr; }
   MemoryOrder(const MemoryOrder&) = delete;
   MemoryOrder& operator=(const MemoryOrder&) = delete;
 
-  CUstream_st* take() const noexcept { return take_; }
-  CUstream_st* give() const noexcept { return give_; }
+  GpuStream* take() const noexcept { return take_; }
+  GpuStream* give() const noexcept { return give_; }
   /// The calling thread's; null outside of a scope.
   static const MemoryOrder* in_place() noexcept { return in_place_; }
 
  private:
   static inline thread_local const MemoryOrder* in_place_ = nullptr;
 
-  CUstream_st* take_;
-  CUstream_st* give_;
+  GpuStream* take_;
+  GpuStream* give_;
 };
 
-}  // namespace tandem::cuda
+}  // namespace tandem

@@ -6,9 +6,9 @@
 #include <map>
 #include <memory>
 
-#include "runtime/cuda/stream_times.hpp"
+#include "runtime/gpu/stream_times.hpp"
 
-namespace tandem::cuda {
+namespace tandem {
 
 /// Tells when GPUs reached points in their streams, by the host's clock.
 ///
@@ -21,7 +21,7 @@ class StreamClock {
   ///
   /// @throws DeviceError
   void calibrate(const Stream& stream);
-  bool knows(int gpu) const noexcept { return origins_.contains(gpu); }
+  bool knows(int ordinal) const noexcept { return origins_.contains(ordinal); }
   /// When the point was reached, after waiting for it. The clock must know the point's GPU.
   ///
   /// Ten seconds away from the moment that times count from, the point becomes what they count
@@ -37,4 +37,4 @@ class StreamClock {
   std::map<int, Origin> origins_;  // by GPU
 };
 
-}  // namespace tandem::cuda
+}  // namespace tandem

@@ -1,15 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "runtime/cuda/stream_times.hpp"
+#include "runtime/cuda/timed_point.hpp"
 
 #include <map>
 #include <mutex>
 
-#include "tandem/runtime/logical_device.hpp"
-
-#include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/queries.hpp"
+#include "runtime/gpu/poll.hpp"
 
 namespace tandem::cuda {
 namespace {
@@ -37,7 +36,7 @@ class FreeEvents {
       const std::scoped_lock lock(mutex_);
       by_gpu_[gpu].push_back(event);
     } catch (const std::bad_alloc&) {
-      destroy_event(event, gpu);
+      forgive(cudaEventDestroy(event));
     }
   }
 
@@ -54,27 +53,32 @@ FreeEvents& free_events() {
 
 }  // namespace
 
-StreamPoint::StreamPoint(const Stream& stream) : gpu_(stream.logical_device().cuda()->gpu()) {
-  stream.logical_device().cuda()->activate();
-  native_ = free_events().take(gpu_);
+TimedPoint::TimedPoint(const GpuStream& stream, int gpu) : StreamPoint(gpu) {
+  use_gpu(gpu);
+  event_ = free_events().take(gpu);
   try {
-    TANDEM_CUDA(cudaEventRecord(native_, stream.native()));
+    TANDEM_CUDA(cudaEventRecord(event_, stream.cuda()));
   } catch (...) {
-    free_events().give(native_, gpu_);
+    free_events().give(event_, gpu);
     throw;
   }
 }
 
-StreamPoint::~StreamPoint() {
-  free_events().give(native_, gpu_);
+TimedPoint::~TimedPoint() {
+  free_events().give(event_, ordinal());
 }
 
-std::shared_ptr<const StreamPoint> point_of(const Stream& stream) noexcept {
-  try {
-    return std::make_shared<const StreamPoint>(stream);
-  } catch (...) {
-    return nullptr;
-  }
+void TimedPoint::wait(const char* op) const {
+  check_usable(ordinal());
+  const GpuScope scope(ordinal());
+  poll([&] { return is_reached(event_, ordinal()); }, op);
+}
+
+float TimedPoint::since(const StreamPoint& earlier) const {
+  const GpuScope scope(ordinal());
+  float ms = 0;
+  TANDEM_CUDA(cudaEventElapsedTime(&ms, dynamic_cast<const TimedPoint&>(earlier).event_, event_));
+  return ms;
 }
 
 }  // namespace tandem::cuda

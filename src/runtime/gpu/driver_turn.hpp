@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-namespace tandem::cuda {
+namespace tandem {
 
 /// A thread's turn at what must not happen in two threads at once, in a scope. Scopes may nest.
 ///
@@ -20,4 +20,4 @@ class DriverTurn {
   std::unique_lock<std::recursive_mutex> lock_;
 };
 
-}  // namespace tandem::cuda
+}  // namespace tandem

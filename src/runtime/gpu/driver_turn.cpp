@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "runtime/cuda/driver_turn.hpp"
+#include "runtime/gpu/driver_turn.hpp"
 
-namespace tandem::cuda {
+namespace tandem {
 namespace {
 
 struct Turns {
@@ -20,4 +20,4 @@ Turns& turns() {
 
 DriverTurn::DriverTurn() : lock_(turns().mutex) {}
 
-}  // namespace tandem::cuda
+}  // namespace tandem

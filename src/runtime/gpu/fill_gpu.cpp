@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tandem/runtime/upload.hpp"
+#include "runtime/gpu/fill_gpu.hpp"
 
 #include <exception>
 #include <memory>
@@ -15,11 +15,11 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "runtime/copy_timer.hpp"
-#include "runtime/cuda/backend.hpp"
-#include "runtime/cuda/memory_order.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
+#include "runtime/gpu/memory_order.hpp"
 #include "runtime/order_of_copies.hpp"
 
-namespace tandem::cuda {
+namespace tandem {
 namespace {
 
 /// Keeps the source of a copy that a GPU reads later: its end waits for the copy's.
@@ -39,7 +39,7 @@ class SourceHold {
       }
     } catch (const std::exception&) {  // the GPU takes no more work
     }
-    drain(*stream_.logical_device().cuda(), stream_.native());
+    stream_.native()->drain();
   }
   SourceHold(const SourceHold&) = delete;
   SourceHold& operator=(const SourceHold&) = delete;
@@ -61,7 +61,7 @@ class SourceHold {
 
 /// Memory that the upload stream may use at once, whatever the main stream has still to do.
 std::shared_ptr<Buffer> early_buffer(const LogicalDevice& device, std::size_t nbytes) {
-  const MemoryOrder order(device.cuda()->upload_stream(), device.cuda()->main_stream());
+  const MemoryOrder order(device.gpu()->upload_stream(), device.gpu()->main_stream());
   return std::make_shared<Buffer>(device.device(), nbytes, context().category);
 }
 
@@ -79,9 +79,9 @@ std::shared_ptr<const Event> queue_copy(const BufferPart& part, Buffer& target, 
   void* const to = static_cast<char*>(target.data()) + at;
   bool is_read_later = true;
   if (out.native() == nullptr)
-    is_read_later = begin_copy_from_host(stream, from, to, part.nbytes, "copy");
+    is_read_later = stream.native()->begin_copy_from_host(from, to, part.nbytes, "copy");
   else
-    begin_copy_between(out, from, stream, to, part.nbytes);
+    gpu_backend().begin_copy_between(out, from, stream, to, part.nbytes);
   const auto end = std::make_shared<Event>();
   end->record(stream);
   if (is_read_later) {
@@ -99,7 +99,7 @@ std::shared_ptr<const Event> queue_copy(const BufferPart& part, Buffer& target, 
 
 }  // namespace
 
-FillingBuffer fill(std::span<const BufferPart> parts, Device device) {
+FillingBuffer fill_gpu(std::span<const BufferPart> parts, Device device) {
   std::size_t nbytes = 0;
   for (const BufferPart& part : parts) {
     const std::size_t end = part.offset + part.nbytes;
@@ -119,9 +119,9 @@ FillingBuffer fill(std::span<const BufferPart> parts, Device device) {
     target->bump_version();
     return {std::move(target), std::move(end)};
   } catch (...) {  // nothing else orders the copies before the target's end
-    drain(*to.cuda(), to.upload_stream().native());
+    to.upload_stream().native()->drain();
     throw;
   }
 }
 
-}  // namespace tandem::cuda
+}  // namespace tandem

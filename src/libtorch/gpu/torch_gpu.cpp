@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/gpu/torch_gpu.hpp"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "libtorch/gpu/gpu_call.hpp"
+#include "libtorch/gpu/torch_memory.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+c10::Stream stream_of_pool(int ordinal, bool goes_first) {
+  return call_gpu(ordinal, "cudaStreamCreateWithPriority", [&] {
+    return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA)
+        .getStreamFromGlobalPool(gpu_of(ordinal), goes_first);
+  });
+}
+
+}  // namespace
+
+// The kernels of collectives are small, and all GPUs of a group wait for the last one: they do not
+// queue behind the blocks of a product.
+TorchGpu::TorchGpu(Device name, int ordinal)
+    : GpuDevice(name, ordinal),
+      main_(ordinal, std::nullopt),
+      side_(ordinal, stream_of_pool(ordinal, /*goes_first=*/true)),
+      upload_(ordinal, stream_of_pool(ordinal, /*goes_first=*/false)) {}
+
+void TorchGpu::activate() const {
+  call_gpu(ordinal(), "cudaSetDevice", [&] {
+    c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).setDevice(gpu_of(ordinal()));
+  });
+}
+
+std::unique_ptr<SourceAllocator> TorchGpu::make_allocator() {
+  return std::make_unique<TorchMemory>(*this);
+}
+
+}  // namespace tandem::libtorch

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/gpu/torch_memory.hpp"
+
+#include <utility>
+
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+
+#include "tandem/core/error.hpp"
+
+#include "libtorch/gpu/gpu_call.hpp"
+#include "libtorch/gpu/torch_stream.hpp"
+#include "runtime/gpu/memory_order.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+/// A block is PyTorch's of the stream that is current when it is made. Another one that uses it is
+/// named to the allocator, which waits for it before it gives the block out again.
+c10::DataPtr make_block(const GpuDevice& device, std::size_t nbytes) {
+  c10::Allocator* const allocator = c10::GetAllocator(c10::DeviceType::CUDA);
+  const MemoryOrder* const order = MemoryOrder::in_place();
+  if (order == nullptr) {
+    const c10::DeviceGuard scope(gpu_of(device.ordinal()));
+    return allocator->allocate(nbytes);
+  }
+  const c10::StreamGuard scope(torch_stream(*order->take()));
+  c10::DataPtr block = allocator->allocate(nbytes);
+  if (order->give() != order->take()) {
+    c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA)
+        .recordDataPtrOnStream(block, torch_stream(*order->give()));
+  }
+  return block;
+}
+
+}  // namespace
+
+void* TorchMemory::allocate(std::size_t nbytes, Category) {
+  try {
+    c10::DataPtr block =
+        call_gpu(device_.ordinal(), "cudaMalloc", [&] { return make_block(device_, nbytes); });
+    void* const p = block.get();
+    const std::scoped_lock lock(mutex_);
+    blocks_.emplace(p, std::move(block));
+    return p;
+  } catch (const c10::OutOfMemoryError&) {
+    throw OutOfMemory(to_string(device_.name()), nbytes, 0, SIZE_MAX, {});
+  }
+}
+
+void TorchMemory::deallocate(void* p, std::size_t, Category) noexcept {
+  decltype(blocks_)::node_type block;
+  {
+    const std::scoped_lock lock(mutex_);
+    block = blocks_.extract(p);
+  }
+  // Freed here, outside of the lock: PyTorch's allocator has its own.
+}
+
+}  // namespace tandem::libtorch

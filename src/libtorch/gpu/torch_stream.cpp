@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/gpu/torch_stream.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include <ATen/Context.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "libtorch/gpu/gpu_call.hpp"
+#include "libtorch/gpu/gpu_tensors.hpp"
+#include "libtorch/gpu/torch_point.hpp"
+#include "runtime/gpu/poll.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+/// Bytes of memory that is not pinned which the driver takes without a wait.
+constexpr std::size_t kMostTaken = std::size_t{64} << 10;
+constexpr auto kGrace = std::chrono::seconds(2);
+constexpr auto kPollEvery = std::chrono::microseconds(50);
+
+}  // namespace
+
+c10::Stream TorchStream::stream() const {
+  if (fixed_) return *fixed_;
+  return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getStream(gpu_of(ordinal_));
+}
+
+void TorchStream::synchronize(const char* op) const {
+  const c10::Stream own = stream();
+  poll([&] { return call_gpu(ordinal_, "cudaStreamQuery", [&] { return own.query(); }); }, op);
+}
+
+void TorchStream::drain() const noexcept {
+  try {
+    const c10::Stream own = stream();
+    const auto end = std::chrono::steady_clock::now() + kGrace;
+    while (!own.query() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(kPollEvery);
+  } catch (...) {  // the GPU takes no more work
+  }
+}
+
+void TorchStream::copy_to_host(const void* source,
+                               void* target,
+                               std::size_t nbytes,
+                               const char* op) const {
+  synchronize(op);  // PyTorch's copy waits without a deadline
+  call_gpu(ordinal_, op, [&] {
+    const c10::StreamGuard scope(stream());
+    bytes_of_host(target, nbytes).copy_(bytes_of_gpu(source, nbytes, ordinal_));
+  });
+}
+
+bool TorchStream::begin_copy_from_host(const void* source,
+                                       void* target,
+                                       std::size_t nbytes,
+                                       const char* op) const {
+  const bool is_pinned = at::globalContext().isPinnedPtr(source, c10::DeviceType::CUDA);
+  if (!is_pinned && nbytes > kMostTaken) synchronize(op);  // the driver would, without a deadline
+  call_gpu(ordinal_, op, [&] {
+    const c10::StreamGuard scope(stream());
+    bytes_of_gpu(target, nbytes, ordinal_)
+        .copy_(bytes_of_host(source, nbytes), /*non_blocking=*/is_pinned);
+  });
+  return is_pinned;
+}
+
+std::shared_ptr<const StreamPoint> TorchStream::point() const {
+  return std::make_shared<const TorchPoint>(*this, ordinal_);
+}
+
+c10::Stream torch_stream(const GpuStream& stream) {
+  return dynamic_cast<const TorchStream&>(stream).stream();
+}
+
+}  // namespace tandem::libtorch

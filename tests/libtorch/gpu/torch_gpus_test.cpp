@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// PyTorch's GPUs as devices of tandem: on those of the machine, or on the stand-in for PyTorch's
+// CUDA, which ends the process with a status if a wait is missing (TANDEM_STAND_IN_STRICT).
+
+#include "libtorch/gpu/torch_gpus.hpp"
+
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include "tandem/comm/group.hpp"
+#include "tandem/core/dtype.hpp"
+#include "tandem/ops/activation.hpp"
+#include "tandem/optim/adadelta.hpp"
+#include "tandem/optim/adagrad.hpp"
+#include "tandem/optim/adam.hpp"
+#include "tandem/optim/lamb.hpp"
+#include "tandem/optim/nadam.hpp"
+#include "tandem/optim/radam.hpp"
+#include "tandem/optim/rmsprop.hpp"
+#include "tandem/optim/sgd.hpp"
+#include "tandem/profile/step_record.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/runtime/upload.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "thrown_text.hpp"
+
+namespace tandem::libtorch::test {
+namespace {
+
+using tandem::testing::thrown_text;
+using ::testing::HasSubstr;
+
+Device gpu(int index) {
+  return {DeviceType::cuda, index};
+}
+
+/// PyTorch's library for CUDA, and the kernels of the stand-in where there is one, as Python loads
+/// them.
+bool load_cuda() {
+  const char* const ops = std::getenv("TANDEM_STAND_IN_OPS");
+  return ::dlopen(TANDEM_TORCH_CUDA, RTLD_NOW | RTLD_GLOBAL) != nullptr &&
+         (ops == nullptr || ::dlopen(ops, RTLD_NOW | RTLD_GLOBAL) != nullptr);
+}
+
+class TorchGpusTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    static const bool is_loaded = load_cuda();
+    ASSERT_TRUE(is_loaded) << ::dlerror();
+    if (TorchGpus().count() < 2) GTEST_SKIP() << "PyTorch sees fewer than 2 GPUs";
+    register_torch_gpus();
+    gpus_ = std::min(TorchGpus().count(), 4);
+  }
+
+  std::vector<std::unique_ptr<comm::Communicator>> group() const {
+    std::vector<Device> devices;
+    for (int r = 0; r < gpus_; ++r)
+      devices.push_back(gpu(r));
+    return comm::make_group(devices);
+  }
+
+  int gpus_ = 0;
+};
+
+Tensor values(const std::vector<double>& all, Device device, DType dtype = DType::f32) {
+  return from_host(std::span<const double>(all), {static_cast<std::int64_t>(all.size())}, Device{})
+      .to(dtype)
+      .to(device);
+}
+
+/// Runs f(rank) on a thread for each rank.
+template <class F>
+void on_each(int ranks, F f) {
+  std::vector<std::thread> threads;
+  for (int r = 0; r < ranks; ++r)
+    threads.emplace_back([&, r] { EXPECT_NO_THROW(f(r)); });
+  for (std::thread& t : threads)
+    t.join();
+}
+
+TEST_F(TorchGpusTest, BytesGoThereAndBackAndBetween) {
+  for (const std::int64_t n : {0, 1, 1000, 100'000}) {  // some beyond what the driver takes at once
+    std::vector<double> all(static_cast<std::size_t>(n));
+    std::iota(all.begin(), all.end(), 1);
+    const Tensor there = values(all, gpu(0));
+    EXPECT_EQ(there.to_doubles(), all);
+    EXPECT_EQ(there.to(gpu(1)).to_doubles(), all);
+    EXPECT_EQ(there.to(gpu(1)).to(gpu(0)).to(Device{}).to_doubles(), all);
+  }
+}
+
+TEST_F(TorchGpusTest, MemoryIsOfPyTorchsAllocator) {
+  const Tensor x = values(std::vector<double>(1000, 1), gpu(1));
+  EXPECT_EQ(logical_device(gpu(1)).memory_stats().in_use, 4000U);
+  const at::Tensor all = at::empty({1}, at::device(c10::Device(at::kCUDA, 1)));
+  EXPECT_NE(all.data_ptr(), x.data());
+}
+
+TEST_F(TorchGpusTest, AnOpOfTandemsIsRefusedByName) {
+  const Tensor x = values({1, 2}, gpu(0));
+  EXPECT_THAT(thrown_text([&] { relu(x); }), HasSubstr("cuda:0"));
+}
+
+TEST_F(TorchGpusTest, ReductionsAreThoseOfTheHost) {
+  using comm::ReduceOp;
+  auto ranks = group();
+  std::vector<Device> hosts;
+  for (int r = 0; r < gpus_; ++r)
+    hosts.push_back({DeviceType::cpu, r});
+  auto host_ranks = comm::make_group(hosts);
+  for (const DType dtype :
+       {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
+    for (const ReduceOp op :
+         {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::product}) {
+      if (op == ReduceOp::avg && !is_float(dtype)) continue;  // refused
+      for (const std::int64_t n : {0, 1, 3, 1001}) {
+        SCOPED_TRACE(::testing::Message()
+                     << name(dtype) << ' ' << static_cast<int>(op) << ' ' << n);
+        std::vector<Tensor> there, here;
+        for (int r = 0; r < gpus_; ++r) {
+          std::vector<double> all(static_cast<std::size_t>(n));
+          for (std::size_t i = 0; i < all.size(); ++i)
+            all[i] = static_cast<double>((i * 7 + static_cast<std::size_t>(r) * 3) % 5);
+          there.push_back(values(all, gpu(r), dtype));
+          here.push_back(values(all, {DeviceType::cpu, r}, dtype));
+        }
+        on_each(gpus_, [&](int r) { ranks[r]->all_reduce(there[r], op); });
+        on_each(gpus_, [&](int r) { host_ranks[r]->all_reduce(here[r], op); });
+        for (int r = 0; r < gpus_; ++r)
+          EXPECT_EQ(there[r].to_doubles(), here[r].to_doubles()) << r;
+      }
+    }
+  }
+}
+
+TEST_F(TorchGpusTest, OtherCollectivesAreThoseOfTheHost) {
+  auto ranks = group();
+  std::vector<Tensor> x, parts(static_cast<std::size_t>(gpus_));
+  for (int r = 0; r < gpus_; ++r)
+    x.push_back(values({r + 0.5, r + 1.5}, gpu(r)));
+  on_each(gpus_, [&](int r) { ranks[r]->broadcast(x[r], 1); });
+  for (const Tensor& each : x)
+    EXPECT_EQ(each.to_doubles(), (std::vector<double>{1.5, 2.5}));
+}
+
+/// The parameter after some steps of an optimizer that `make(params)` gives.
+template <class Make>
+std::vector<double> after_steps(Make make, Device device) {
+  Tensor p = values({1, -2, 3, 0.5, 0}, device);
+  p.requires_grad_();
+  const auto optimizer = make(std::vector<Tensor>{p});
+  for (const double g : {0.5, -1.0, 0.25}) {
+    p.set_grad(values({g, 2 * g, 1, -g, 0}, device));
+    optimizer->step();
+  }
+  return p.to_doubles();
+}
+
+template <class Optimizer, class Options>
+auto make_of(Options options) {
+  return [options](const std::vector<Tensor>& params) {
+    return std::make_unique<Optimizer>(params, options);
+  };
+}
+
+TEST_F(TorchGpusTest, UpdatesAreThoseOfTheHost) {
+  const auto check = [](const char* name, auto make) {
+    SCOPED_TRACE(name);
+    const std::vector<double> here = after_steps(make, Device{}), there = after_steps(make, gpu(0));
+    for (std::size_t i = 0; i < here.size(); ++i)
+      EXPECT_NEAR(here[i], there[i], 2e-6) << i;
+  };
+  check("sgd", make_of<optim::SGD>(optim::SGDOptions{.lr = 0.1, .weight_decay = 0.01}));
+  check("momentum",
+        make_of<optim::SGD>(optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true}));
+  check(
+      "rmsprop",
+      make_of<optim::RMSprop>(optim::RMSpropOptions{.lr = 0.1, .momentum = 0.5, .centered = true}));
+  check("adagrad", make_of<optim::Adagrad>(optim::AdagradOptions{.lr = 0.1}));
+  check("adadelta", make_of<optim::Adadelta>(optim::AdadeltaOptions{.lr = 0.5}));
+  check("adam", make_of<optim::Adam>(optim::AdamOptions{.lr = 0.1, .weight_decay = 0.01}));
+  check("adamw", make_of<optim::AdamW>(optim::AdamWOptions{.lr = 0.1}));
+  check("nadam", make_of<optim::NAdam>(optim::NAdamOptions{.lr = 0.1}));
+  check("radam", make_of<optim::RAdam>(optim::RAdamOptions{.lr = 0.1}));
+  check("lamb", make_of<optim::LAMB>(optim::LAMBOptions{.lr = 0.1}));
+}
+
+TEST_F(TorchGpusTest, ARecordHasTheTimesOfItsStreams) {
+  const Tensor x = values({1, 2}, gpu(0));
+  const profile::StepRecord record = profile::record([&] { x.to(gpu(1)); });
+  ASSERT_EQ(record.transfers.size(), 1U);
+  EXPECT_TRUE(record.complete);
+  EXPECT_LE(record.transfers[0].begin, record.transfers[0].end);
+}
+
+TEST_F(TorchGpusTest, FourLogicalDevicesShareAGpu) {
+  if (!Runtime::instance().made(DeviceType::cuda).empty())
+    GTEST_SKIP() << "the process has its devices: run the tests by ctest, one in each";
+  configure_devices("cuda:0x4");
+  auto ranks = group();
+  std::vector<Tensor> x;
+  for (int r = 0; r < gpus_; ++r)
+    x.push_back(values({r + 1.0}, gpu(r)));
+  on_each(gpus_, [&](int r) { ranks[r]->all_reduce(x[r]); });
+  for (const Tensor& sum : x)
+    EXPECT_EQ(sum.to_doubles(), std::vector<double>{gpus_ * (gpus_ + 1) / 2.0});
+}
+
+}  // namespace
+}  // namespace tandem::libtorch::test
