@@ -122,14 +122,38 @@ void* Machine::allocate(int gpu, std::size_t nbytes) {
   return block->data;
 }
 
-bool Machine::free(void* p) {
+const Memory::Block* Machine::block_at(const void* p) const {
   const Memory::Block* const block = memory.find(p);
-  if (block == nullptr || block->data != p) return false;
-  const auto [data, size, gpu] = *block;
-  drain_gpu(gpu);
-  uses_.remove(data, size);
-  used_[static_cast<std::size_t>(gpu)] -= size;
-  memory.free(p);
+  return block != nullptr && block->data == p ? block : nullptr;
+}
+
+Memory::Block Machine::take(const Memory::Block& block) {
+  uses_.remove(block.data, block.size);
+  used_[static_cast<std::size_t>(block.gpu)] -= block.size;
+  return memory.forget(block.data);
+}
+
+bool Machine::free(void* p) {
+  const Memory::Block* const block = block_at(p);
+  if (block == nullptr) return false;
+  drain_gpu(block->gpu);
+  memory.give_back(take(*block));
+  return true;
+}
+
+void* Machine::allocate(CUstream_st* s, std::size_t nbytes, const char* what) {
+  void* const p = allocate(s->gpu, nbytes);
+  next_task(s);
+  if (p != nullptr) use(s, p, nbytes, true, what);
+  return p;
+}
+
+bool Machine::free(CUstream_st* s, void* p, const char* what) {
+  const Memory::Block* const block = block_at(p);
+  if (block == nullptr) return false;
+  next_task(s);
+  use(s, p, block->size, true, what);
+  push(s, {.run = [this, taken = take(*block)] { memory.give_back(taken); }});
   return true;
 }
 

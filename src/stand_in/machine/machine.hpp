@@ -63,6 +63,10 @@ class Machine {
   ///
   /// @return  whether a block begins there.
   bool free(void* p);
+  /// The same in the order of a stream: what uses the memory is to come after the one and before
+  /// the other.
+  void* allocate(CUstream_st* s, std::size_t nbytes, const char* what);
+  bool free(CUstream_st* s, void* p, const char* what);
   std::size_t used(int gpu) const { return used_[static_cast<std::size_t>(gpu)]; }
   /// The stream's last task reads or writes the bytes. Reports what nothing puts before it. Memory
   /// that is not allocated is an illegal address, which stays the GPU's error.
@@ -87,6 +91,8 @@ class Machine {
   std::map<const void*, std::string> kernels;  // names by their host function
 
  private:
+  const Memory::Block* block_at(const void* p) const;
+  Memory::Block take(const Memory::Block& block);
   void report_race(const CUstream_st* s, bool writes, const char* what, const Conflict& conflict);
 
   Uses uses_;

@@ -68,11 +68,13 @@ std::byte* Memory::recycled(std::size_t size) {
   return nullptr;
 }
 
-void Memory::free(const void* p) {
-  const auto found = blocks_.find(static_cast<const std::byte*>(p));
-  madvise(found->second.data + alias_, found->second.size, MADV_REMOVE);
-  freed_.push_back(found->second);
-  blocks_.erase(found);
+Memory::Block Memory::forget(const void* p) {
+  return blocks_.extract(static_cast<const std::byte*>(p)).mapped();
+}
+
+void Memory::give_back(const Block& block) {
+  madvise(block.data + alias_, block.size, MADV_REMOVE);
+  freed_.push_back(block);
 }
 
 const Memory::Block* Memory::find(const void* p) const {

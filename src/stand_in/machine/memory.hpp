@@ -26,8 +26,9 @@ class Memory {
   /// @return  null: no addresses are left.
   /// @throws std::runtime_error  the process may not map as much.
   const Block* allocate(int gpu, std::size_t nbytes);
-  /// The block begins at `p`: find() has said so.
-  void free(const void* p);
+  /// The block begins at `p`: find() has said so. Its bytes are there until they are given back.
+  Block forget(const void* p);
+  void give_back(const Block& block);
   /// The block that the byte is in; null: it is in none.
   const Block* find(const void* p) const;
   bool holds(const void* p) const { return p >= begin_ && p < begin_ + size_; }
