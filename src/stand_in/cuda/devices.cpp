@@ -16,7 +16,7 @@ using tandem::stand_in::Machine;
 
 namespace {
 
-constexpr int kVersion = 13020, kMajor = 8, kProcessors = 108, kWarp = 32;
+constexpr int kMajor = 8, kProcessors = 108, kWarp = 32;
 
 bool exists(const Machine& m, int gpu) {
   return gpu >= 0 && gpu < m.settings.gpus;
@@ -98,10 +98,10 @@ const char* cudaGetErrorString(cudaError_t e) {
   }
 }
 cudaError_t cudaDriverGetVersion(int* v) {
-  return call(__func__, [=](Machine&) { return *v = kVersion, cudaSuccess; });
+  return call(__func__, [=](Machine&) { return *v = CUDART_VERSION, cudaSuccess; });
 }
 cudaError_t cudaRuntimeGetVersion(int* v) {
-  return call(__func__, [=](Machine&) { return *v = kVersion, cudaSuccess; });
+  return call(__func__, [=](Machine&) { return *v = CUDART_VERSION, cudaSuccess; });
 }
 
 cudaError_t cudaGetDeviceCount(int* n) {
