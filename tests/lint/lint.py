@@ -53,6 +53,7 @@ FOLDERS = {
         "machine": [],
         "cuda": ["machine"],
         "nccl": ["machine"],
+        "nvml": ["machine"],
         "torch": ["cuda"],
     },
     "sim": {

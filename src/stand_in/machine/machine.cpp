@@ -111,12 +111,29 @@ void Machine::begin_kernel(CUstream_st* s) {
   s->kernel = std::this_thread::get_id();
 }
 
+std::size_t Machine::free_bytes(int gpu) const {
+  std::size_t taken = used(gpu);
+  for (const auto& [process, nbytes] : others(gpu))
+    taken += nbytes;
+  return settings.gpu_bytes - std::min(taken, settings.gpu_bytes);  // a block's end is rounded up
+}
+
+bool Machine::occupy(int gpu, unsigned process, std::size_t nbytes) {
+  auto& all = others_[static_cast<std::size_t>(gpu)];
+  const auto had = all.find(process);
+  if (nbytes > free_bytes(gpu) + (had != all.end() ? had->second : 0)) return false;
+  if (nbytes == 0)
+    all.erase(process);
+  else
+    all[process] = nbytes;
+  return true;
+}
+
 void* Machine::allocate(int gpu, std::size_t nbytes) {
-  std::size_t& own = used_[static_cast<std::size_t>(gpu)];
-  if (nbytes > settings.gpu_bytes || own + nbytes > settings.gpu_bytes) return nullptr;
+  if (nbytes > free_bytes(gpu)) return nullptr;
   const Memory::Block* const block = memory.allocate(gpu, nbytes);
   if (block == nullptr) return nullptr;
-  own += block->size;
+  used_[static_cast<std::size_t>(gpu)] += block->size;
   uses_.add(block->data, block->size);
   std::memset(memory.host(block->data), kFresh, std::min(block->size, kMostFilled));
   return block->data;

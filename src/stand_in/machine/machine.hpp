@@ -67,6 +67,15 @@ class Machine {
   /// the other.
   void* allocate(CUstream_st* s, std::size_t nbytes, const char* what);
   bool free(CUstream_st* s, void* p, const char* what);
+  /// What another process has of a GPU, by the process's number; 0: nothing any more.
+  ///
+  /// @return  whether the GPU has as much.
+  bool occupy(int gpu, unsigned process, std::size_t nbytes);
+  const std::map<unsigned, std::size_t>& others(int gpu) const {
+    return others_[static_cast<std::size_t>(gpu)];
+  }
+  std::size_t free_bytes(int gpu) const;
+  /// What this process has.
   std::size_t used(int gpu) const { return used_[static_cast<std::size_t>(gpu)]; }
   /// The stream's last task reads or writes the bytes. Reports what nothing puts before it. Memory
   /// that is not allocated is an illegal address, which stays the GPU's error.
@@ -97,6 +106,7 @@ class Machine {
 
   Uses uses_;
   std::array<std::size_t, kMostGpus> used_ = {};
+  std::array<std::map<unsigned, std::size_t>, kMostGpus> others_ = {};
   std::array<int, kMostGpus> errors_ = {};
 };
 
