@@ -129,13 +129,34 @@ bool Machine::occupy(int gpu, unsigned process, std::size_t nbytes) {
   return true;
 }
 
+bool Machine::claim(int gpu, std::size_t nbytes) {
+  if (nbytes > free_bytes(gpu)) return false;
+  used_[static_cast<std::size_t>(gpu)] += nbytes;
+  return true;
+}
+
+void Machine::map(const Memory::Block& block) {
+  memory.put(block);
+  uses_.add(block.data, block.size);
+  std::memset(memory.host(block.data), kFresh, std::min(block.size, kMostFilled));
+}
+
+// Unlike cudaFree it is no wait of the host: it learns nothing of what is done.
+void Machine::unmap(const void* p) {
+  const Memory::Block* const block = memory.find(p);
+  for (CUstream_st& s : streams)
+    if (s.gpu == block->gpu && !Streams::is_idle(s))
+      finish([&s] { return Streams::is_idle(s); }, place(s));
+  uses_.remove(block->data, block->size);
+  memory.clear(memory.forget(p));
+}
+
 void* Machine::allocate(int gpu, std::size_t nbytes) {
   if (nbytes > free_bytes(gpu)) return nullptr;
   const Memory::Block* const block = memory.allocate(gpu, nbytes);
   if (block == nullptr) return nullptr;
   used_[static_cast<std::size_t>(gpu)] += block->size;
-  uses_.add(block->data, block->size);
-  std::memset(memory.host(block->data), kFresh, std::min(block->size, kMostFilled));
+  map(*block);
   return block->data;
 }
 
@@ -178,7 +199,7 @@ bool Machine::use(
     CUstream_st* s, const void* p, std::size_t nbytes, bool writes, const char* what) {
   if (nbytes == 0 || !memory.holds(p)) return true;
   const Memory::Block* const block = memory.find(p);
-  if (block == nullptr || static_cast<const std::byte*>(p) + nbytes > block->data + block->size) {
+  if (!memory.has(p, nbytes)) {
     error(s->gpu) = kIllegalAddress;
     reports.add("memory",
                 what,

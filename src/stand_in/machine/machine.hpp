@@ -75,6 +75,15 @@ class Machine {
     return others_[static_cast<std::size_t>(gpu)];
   }
   std::size_t free_bytes(int gpu) const;
+  /// Memory that has no address yet, or none any more.
+  ///
+  /// @return  whether the GPU has as much.
+  bool claim(int gpu, std::size_t nbytes);
+  void unclaim(int gpu, std::size_t nbytes) { used_[static_cast<std::size_t>(gpu)] -= nbytes; }
+  /// Puts such memory where addresses are reserved.
+  void map(const Memory::Block& block);
+  /// Takes it away from where it begins.
+  void unmap(const void* p);
   /// What this process has.
   std::size_t used(int gpu) const { return used_[static_cast<std::size_t>(gpu)]; }
   /// The stream's last task reads or writes the bytes. Reports what nothing puts before it. Memory
