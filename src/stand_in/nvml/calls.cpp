@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// libnvidia-ml.so.1: what PyTorch and Python's package for NVML ask of GPUs and of their memory. A
-// GPU's index is CUDA's, and no kernel of a GPU runs, so that its load is nothing.
+// libnvidia-ml.so.1: what PyTorch and Python's package for NVML ask of GPUs and of their memory.
+// NVML's index is a GPU's place in the machine, whatever CUDA_VISIBLE_DEVICES shows. No kernel of a
+// GPU runs, so that its load is nothing.
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@
 
 #include "stand_in/machine/machine.hpp"
 
+using tandem::stand_in::kGpuName;
 using tandem::stand_in::kMostGpus;
 using tandem::stand_in::Machine;
 
@@ -74,10 +77,22 @@ int call(const char* name, F work) {
 template <class F>
 int of_gpu(const char* name, const Device* device, F work) {
   return call(name, [=](Machine& m) {
-    const std::ptrdiff_t gpu = device - devices.data();
-    if (device == nullptr || gpu < 0 || gpu >= m.settings.gpus) return kInvalidArgument;
-    return work(m, static_cast<int>(gpu));
+    const std::ptrdiff_t place = device - devices.data();
+    if (device == nullptr || place < 0 || place >= m.settings.installed) return kInvalidArgument;
+    return work(m, static_cast<int>(place));
   });
+}
+
+/// CUDA's number of the GPU in a place, if it shows that one.
+std::optional<int> shown(const Machine& m, int place) {
+  for (int gpu = 0; gpu < m.settings.gpus; ++gpu)
+    if (m.settings.place(gpu) == place) return gpu;
+  return std::nullopt;
+}
+
+std::size_t free_bytes(const Machine& m, int place) {
+  const auto gpu = shown(m, place);
+  return gpu ? m.free_bytes(*gpu) : m.settings.gpu_bytes;
 }
 
 Result give(const std::string& text, char* to, unsigned size) {
@@ -86,28 +101,24 @@ Result give(const std::string& text, char* to, unsigned size) {
   return kSuccess;
 }
 
-std::string uuid(int gpu) {
-  cudaDeviceProp of_gpu;
-  cudaGetDeviceProperties(&of_gpu, gpu);
-  std::string text = "GPU";
-  for (int i = 0; i < 16; ++i) {
-    std::array<char, 4> digits;
-    const bool begins = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-    const auto byte = static_cast<unsigned char>(of_gpu.uuid.bytes[i]);
-    std::snprintf(digits.data(), digits.size(), begins ? "-%02x" : "%02x", byte);
-    text += digits.data();
-  }
-  return text;
+/// As cudaGetDeviceProperties has it.
+std::string uuid(int place) {
+  std::array<char, 48> text;
+  std::snprintf(text.data(), text.size(), "GPU-00000000-0000-0000-0000-%012x", place + 1);
+  return text.data();
 }
 
 /// This process, once it has begun to use the GPU, and those that a test has put there.
 template <class P>
 int processes(const char* name, Device* device, unsigned* n, P* infos) {
-  return of_gpu(name, device, [=](Machine& m, int gpu) {
+  return of_gpu(name, device, [=](Machine& m, int place) {
     std::vector<P> found;
-    if (m.contexts.contains(gpu)) found.push_back(P{static_cast<unsigned>(getpid()), m.used(gpu)});
-    for (const auto& [pid, nbytes] : m.others(gpu))
-      found.push_back(P{pid, nbytes});
+    if (const auto gpu = shown(m, place)) {
+      if (m.contexts.contains(*gpu))
+        found.push_back(P{static_cast<unsigned>(getpid()), m.used(*gpu)});
+      for (const auto& [pid, nbytes] : m.others(*gpu))
+        found.push_back(P{pid, nbytes});
+    }
     const unsigned places = std::exchange(*n, static_cast<unsigned>(found.size()));
     if (found.size() > places) return kInsufficientSize;
     std::ranges::copy(found, infos);
@@ -161,34 +172,30 @@ int nvmlSystemGetCudaDriverVersion_v2(int* version) {
 }
 
 int nvmlDeviceGetCount_v2(unsigned* n) {
-  return call(__func__,
-              [=](Machine& m) { return *n = static_cast<unsigned>(m.settings.gpus), kSuccess; });
+  return call(__func__, [=](Machine& m) {
+    return *n = static_cast<unsigned>(m.settings.installed), kSuccess;
+  });
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned gpu, Device** device) {
   return call(__func__, [=](Machine& m) {
-    if (gpu >= static_cast<unsigned>(m.settings.gpus)) return kInvalidArgument;
+    if (gpu >= static_cast<unsigned>(m.settings.installed)) return kInvalidArgument;
     return *device = &devices[gpu], kSuccess;
   });
 }
 int nvmlDeviceGetHandleByPciBusId_v2(const char* id, Device** device) {
   return call(__func__, [=](Machine& m) {
-    unsigned domain = 0, bus = 0, place = 0;
-    if (std::sscanf(id, "%x:%x:%x.", &domain, &bus, &place) != 3) return kInvalidArgument;
-    for (int gpu = 0; gpu < m.settings.gpus; ++gpu) {
-      cudaDeviceProp own;
-      cudaGetDeviceProperties(&own, gpu);
-      if (std::array{own.pciDomainID, own.pciBusID, own.pciDeviceID} !=
-          std::array{static_cast<int>(domain), static_cast<int>(bus), static_cast<int>(place)})
-        continue;
-      return *device = &devices[static_cast<std::size_t>(gpu)], kSuccess;
-    }
-    return kNotFound;
+    unsigned domain = 0, bus = 0, device_number = 0;
+    if (std::sscanf(id, "%x:%x:%x.", &domain, &bus, &device_number) != 3) return kInvalidArgument;
+    const bool exists = domain == 0 && device_number == 0 && bus >= 1 &&
+                        bus <= static_cast<unsigned>(m.settings.installed);
+    if (!exists) return kNotFound;
+    return *device = &devices[bus - 1], kSuccess;
   });
 }
 int nvmlDeviceGetHandleByUUID(const char* id, Device** device) {
   return call(__func__, [=](Machine& m) {
-    for (int gpu = 0; gpu < m.settings.gpus; ++gpu)
-      if (uuid(gpu) == id) return *device = &devices[static_cast<std::size_t>(gpu)], kSuccess;
+    for (int place = 0; place < m.settings.installed; ++place)
+      if (uuid(place) == id) return *device = &devices[static_cast<std::size_t>(place)], kSuccess;
     return kNotFound;
   });
 }
@@ -201,22 +208,18 @@ int nvmlDeviceGetUUID(Device* device, char* text, unsigned size) {
   return of_gpu(__func__, device, [=](Machine&, int gpu) { return give(uuid(gpu), text, size); });
 }
 int nvmlDeviceGetName(Device* device, char* text, unsigned size) {
-  return of_gpu(__func__, device, [=](Machine&, int gpu) {
-    cudaDeviceProp of_gpu;
-    cudaGetDeviceProperties(&of_gpu, gpu);
-    return give(of_gpu.name, text, size);
-  });
+  return of_gpu(__func__, device, [=](Machine&, int) { return give(kGpuName, text, size); });
 }
 
 int nvmlDeviceGetMemoryInfo(Device* device, MemoryV1* memory) {
-  return of_gpu(__func__, device, [=](Machine& m, int gpu) {
-    const std::size_t total = m.settings.gpu_bytes, free = m.free_bytes(gpu);
+  return of_gpu(__func__, device, [=](Machine& m, int place) {
+    const std::size_t total = m.settings.gpu_bytes, free = free_bytes(m, place);
     return *memory = {total, free, total - free}, kSuccess;
   });
 }
 int nvmlDeviceGetMemoryInfo_v2(Device* device, MemoryV2* memory) {
-  return of_gpu(__func__, device, [=](Machine& m, int gpu) {
-    const std::size_t total = m.settings.gpu_bytes, free = m.free_bytes(gpu);
+  return of_gpu(__func__, device, [=](Machine& m, int place) {
+    const std::size_t total = m.settings.gpu_bytes, free = free_bytes(m, place);
     return *memory = {memory->version, total, 0, free, total - free}, kSuccess;
   });
 }

@@ -5,9 +5,11 @@
 import ctypes
 import os
 import unittest
+import unittest.mock
 
 import torch
 from control import LIBRARY, StandInTest, fail, forget_failures
+from launched import launch
 
 NVML = ctypes.CDLL("libnvidia-ml.so.1")
 MIB = 1 << 20
@@ -20,6 +22,24 @@ class Memory(ctypes.Structure):
 
 class Process(ctypes.Structure):
     _fields_ = [("pid", ctypes.c_uint), ("nbytes", ctypes.c_ulonglong), ("gpu_instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint)]
+
+
+PLACES = """
+import ctypes, os, torch
+print(torch.cuda.device_count(), torch._C._cuda_getDeviceCount())
+if torch.cuda.is_available():
+    x, nvml, handle, used = torch.ones(1 << 20, device="cuda:0"), ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), []
+    nvml.nvmlInit_v2()
+    for place in range(4):
+        assert nvml.nvmlDeviceGetHandleByIndex_v2(place, ctypes.byref(handle)) == 0
+        memory = (ctypes.c_ulonglong * 3)()
+        assert nvml.nvmlDeviceGetMemoryInfo(handle, memory) == 0
+        used.append(memory[2])
+    place = int(os.environ["CUDA_VISIBLE_DEVICES"].split(",")[0])
+    assert [u > 0 for u in used] == [i == place for i in range(4)], used
+    assert torch.cuda.get_device_properties(0).pci_bus_id == place + 1
+    assert str(torch.cuda.get_device_properties(0).uuid) in torch.cuda._raw_device_uuid_nvml()[place]
+"""
 
 
 def occupy(gpu, process, nbytes):
@@ -112,6 +132,17 @@ class NvmlTest(StandInTest):
         self.assertEqual(NVML.nvmlDeviceGetUtilizationRates(self.gpu, rates), SUCCESS)
         self.assertEqual(list(rates), [0, 0])
         self.assertEqual(NVML.nvmlDeviceGetTemperature(self.gpu, 0, ctypes.byref(value)), NOT_SUPPORTED)
+
+    def test_gpus_that_cuda_does_not_show(self):
+        """NVML's numbers are places in the machine, CUDA's are those of CUDA_VISIBLE_DEVICES."""
+        for shown, count in (("2,0", 2), ("1,9,0", 1), ("", 0)):
+            with unittest.mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=shown):
+                ended = launch(PLACES)
+            self.assertEqual((ended.status, ended.output.split()), (0, [str(count)] * 2), ended.errors)
+        with unittest.mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES="GPU-1"):
+            ended = launch("import torch; torch.cuda.init()")
+        self.assertIn("CUDA_VISIBLE_DEVICES is 'GPU-1', with 'GPU-1'; the stand-in takes numbers alone, such as 0,2", ended.errors)
+        self.assertEqual(ended.status, 2)
 
     def test_failures_by_name(self):
         fail("nvmlDeviceGetMemoryInfo:1")
