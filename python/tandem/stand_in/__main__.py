@@ -57,6 +57,7 @@ def environment(options: argparse.Namespace, before: Mapping[str, str]) -> dict[
     after.setdefault("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "1")  # seconds for threads of backward, which may have nothing more to do
     if sys.dont_write_bytecode:
         after["PYTHONDONTWRITEBYTECODE"] = "1"
+    after["TANDEM_STAND_IN_PYTORCH"] = (FOLDER / "lib" / "pytorch").read_text(encoding="utf-8")
     after["TANDEM_STAND_IN_OPS"] = str(FOLDER / "lib" / "libtandem_stand_in_ops.so")
     return after
 
