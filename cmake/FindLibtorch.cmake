@@ -20,7 +20,11 @@ find_library(LIBTORCH_C10_LIBRARY NAMES c10 PATHS "${TANDEM_TORCH_DIR}/lib" NO_D
 mark_as_advanced(LIBTORCH_INCLUDE_DIR LIBTORCH_LIBRARY LIBTORCH_C10_LIBRARY)
 
 include("${CMAKE_CURRENT_LIST_DIR}/TandemHeaderVersion.cmake")
-tandem_header_version(LIBTORCH_VERSION "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h"
+set(_libtorch_version "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h")
+if(NOT EXISTS "${_libtorch_version}")  # before PyTorch 2.9
+  set(_libtorch_version "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include/torch/version.h")
+endif()
+tandem_header_version(LIBTORCH_VERSION "${_libtorch_version}"
                       TORCH_VERSION_MAJOR TORCH_VERSION_MINOR TORCH_VERSION_PATCH)
 
 include(FindPackageHandleStandardArgs)

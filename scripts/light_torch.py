@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Puts PyTorch from PyPI into a folder, without NVIDIA's large libraries: scripts/setup --torch.
+"""Puts PyTorch from PyPI into a folder, without NVIDIA's large libraries: scripts/setup --torch and --oldest-torch.
 
 Torch's libraries for the host load a dozen of NVIDIA's for GPUs, of three gigabytes. On a machine without a GPU nothing
 calls them: they must be there, with the symbols that the loader looks for. Stubs have these, and fail if they are called.
 
-usage: light_torch.py FOLDER [--check]
+usage: light_torch.py FOLDER VERSION [--check]
 """
 
 import collections
@@ -15,14 +15,14 @@ import subprocess
 import sys
 import tempfile
 
-VERSION = "2.15.0"
-PACKAGES = [f"torch=={VERSION}",
-            "nvidia-cuda-runtime==13.2.86", "nvidia-cuda-cupti==13.2.86",  # small, and called without a GPU too
-            "filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "numpy", "setuptools", "sympy", "typing-extensions"]
+# By version: NVIDIA's libraries that are small, and called without a GPU too.
+OF_NVIDIA = {"2.15.0": ["nvidia-cuda-runtime==13.2.86", "nvidia-cuda-cupti==13.2.86"],
+             "2.8.0": ["nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90"]}
+PACKAGES = ["filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "numpy", "setuptools", "sympy", "typing-extensions"]
 
 # By the beginning of a library's name: its symbols.
 SYMBOLS = {"libcublas.so": "cublas(?!Lt)", "libcublasLt": "cublasLt", "libcudnn": "cudnn", "libcufft": "cufft",
-           "libcufile": "cuFile", "libcusolver": "cusolver", "libcusparse.so": "cusparse(?!Lt)",
+           "libcufile": "cuFile", "libcurand": "curand", "libcusolver": "cusolver", "libcusparse.so": "cusparse(?!Lt)",
            "libcusparseLt": "cusparseLt", "libnccl": "p?nccl", "libnvrtc": "nvrtc", "libnvshmem": "nvshmem|_Z.*nvshmem"}
 
 
@@ -89,23 +89,23 @@ def imported_version(folder):
 
 
 def main(arguments):
-    folder, check = pathlib.Path(arguments[0]), arguments[1:] == ["--check"]
-    is_there = (folder / "torch" / "version.py").exists() and imported_version(folder) == VERSION
+    folder, expected, check = pathlib.Path(arguments[0]), arguments[1], arguments[2:] == ["--check"]
+    is_there = (folder / "torch" / "version.py").exists() and imported_version(folder) == expected
     if is_there:
-        print(f"setup: PyTorch {VERSION} is installed in {folder}")
+        print(f"setup: PyTorch {expected} is installed in {folder}")
         return 0
     if check:
-        print(f"setup: missing: PyTorch {VERSION}")
+        print(f"setup: missing: PyTorch {expected}")
         return 1
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-                    "--upgrade", "--target", folder, *PACKAGES], check=True)
-    nvidia = next(folder.glob("nvidia/cu*/lib"))  # where torch's libraries look
+                    "--upgrade", "--target", folder, f"torch=={expected}", *OF_NVIDIA[expected], *PACKAGES], check=True)
+    nvidia = min(folder.glob("nvidia/cu*/lib"))  # one of those where torch's libraries look
     write_stubs(sorted((folder / "torch" / "lib").glob("*.so*")), nvidia)
     version = imported_version(folder)
-    if version != VERSION:
+    if version != expected:
         print(f"setup: PyTorch was installed in {folder}, but its import fails: {version}", file=sys.stderr)
         return 1
-    print(f"setup: installed PyTorch {VERSION} in {folder}, without NVIDIA's large libraries")
+    print(f"setup: installed PyTorch {expected} in {folder}, without NVIDIA's large libraries")
     return 0
 
 

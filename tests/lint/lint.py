@@ -54,6 +54,7 @@ FOLDERS = {
         "machine": [],
         "cuda": ["machine"],
         "nccl": ["machine"],
+        "nvml": ["machine"],
         "torch": ["cuda"],
     },
     "sim": {

@@ -80,7 +80,7 @@ def _on_stand_in(devices: str, arguments: list[str]) -> None:
     folder = pathlib.Path(__file__).parents[1] / "stand_in"
     if kind != "cuda" or not count.isdigit() or int(count) < 1:
         sys.exit(f"tandem: run: --devices {devices}: expected cuda:N, such as cuda:4")
-    if not (folder / "lib" / "libcudart.so.13").exists():
+    if not (folder / "lib" / "libtandem_stand_in_ops.so").exists():
         sys.exit(f"tandem: run: --devices {devices}: this build has no stand-in for GPUs; build the target tandem_torch_stand_in")
     place = next(i for i, argument in enumerate(arguments) if argument.startswith("--devices"))
     rest = arguments[:place] + arguments[place + (1 if "=" in arguments[place] else 2):]

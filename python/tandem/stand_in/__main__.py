@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 FOLDER = pathlib.Path(__file__).parent
-LIBRARIES = ["libcudart.so.13", "libcuda.so.1", "libnccl.so.2", "libtandem_stand_in_threads.so"]
+LIBRARIES = ["libcudart.so.*", "libcuda.so.1", "libnccl.so.2", "libnvidia-ml.so.1", "libtandem_stand_in_threads.so"]
 EPILOG = """A report names what is wrong: a missing wait or record_stream, the host in a GPU's memory, memory that is
 not allocated, a kernel or a call that nobody wrote. What it proves, and what not, is in docs/torch-stand-in.md."""
 
@@ -41,6 +41,10 @@ def split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
     return arguments, None
 
 
+def found(name: str) -> list[pathlib.Path]:
+    return sorted((FOLDER / "lib").glob(name))
+
+
 def environment(options: argparse.Namespace, before: Mapping[str, str]) -> dict[str, str]:
     """The variables of a process that runs on the stand-in."""
     given = {"GPUS": options.gpus, "MEMORY": options.memory, "SEED": options.seed, "PEERS": "0" if options.no_peers else None,
@@ -48,11 +52,12 @@ def environment(options: argparse.Namespace, before: Mapping[str, str]) -> dict[
              "REPORTS": os.path.abspath(options.reports) if options.reports else None}
     after = dict(before)
     after.update({f"TANDEM_STAND_IN_{name}": value for name, value in given.items() if value is not None})
-    after["LD_PRELOAD"] = ":".join([*(str(FOLDER / "lib" / name) for name in LIBRARIES), *filter(None, [before.get("LD_PRELOAD")])])
+    after["LD_PRELOAD"] = ":".join([*(str(file) for name in LIBRARIES for file in found(name)), *filter(None, [before.get("LD_PRELOAD")])])
     after["PYTHONPATH"] = os.pathsep.join([str(FOLDER / "hook"), *filter(None, [before.get("PYTHONPATH")])])
     after.setdefault("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "1")  # seconds for threads of backward, which may have nothing more to do
     if sys.dont_write_bytecode:
         after["PYTHONDONTWRITEBYTECODE"] = "1"
+    after["TANDEM_STAND_IN_PYTORCH"] = (FOLDER / "lib" / "pytorch").read_text(encoding="utf-8")
     after["TANDEM_STAND_IN_OPS"] = str(FOLDER / "lib" / "libtandem_stand_in_ops.so")
     return after
 
@@ -60,7 +65,7 @@ def environment(options: argparse.Namespace, before: Mapping[str, str]) -> dict[
 def main(arguments: Sequence[str]) -> int:
     own, program = split(list(arguments))
     options = parser().parse_args(own)
-    absent = [name for name in LIBRARIES if not (FOLDER / "lib" / name).exists()]
+    absent = [name for name in LIBRARIES if not found(name)]
     if absent:
         print(f"tandem.stand_in: {FOLDER / 'lib'} has no {absent[0]}; build the target tandem_torch_stand_in", file=sys.stderr)
         return 2

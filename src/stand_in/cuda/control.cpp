@@ -104,6 +104,12 @@ const char* stand_in_all_calls() {
     return text.c_str();
   });
 }
+int stand_in_occupy(int gpu, unsigned process, std::size_t nbytes) {
+  return locked([=](Machine& m) {
+    const bool exists = gpu >= 0 && gpu < m.settings.gpus;
+    return exists && m.occupy(gpu, process, nbytes) ? 1 : 0;
+  });
+}
 int stand_in_kernels() {
   return locked([](Machine& m) { return static_cast<int>(m.kernels.size()); });
 }

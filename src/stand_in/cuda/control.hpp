@@ -38,6 +38,10 @@ void stand_in_forget_failures();
 unsigned long stand_in_calls(const char* name);
 /// "cudaMalloc 3\ncudaFree 1\n": all of them. The text lives until the next call of this function.
 const char* stand_in_all_calls();
+/// Another process, by its number, has so many bytes of a GPU; 0: none any more.
+///
+/// @return  0: there is no such GPU, or it has not as much.
+int stand_in_occupy(int gpu, unsigned process, std::size_t nbytes);
 /// Kernels that compiled CUDA code has registered.
 int stand_in_kernels();
 /// Ends the process with the name of a call that the stand-in has not got.

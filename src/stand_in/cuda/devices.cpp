@@ -11,12 +11,13 @@
 
 using tandem::stand_in::call;
 using tandem::stand_in::current_gpu;
+using tandem::stand_in::kGpuName;
 using tandem::stand_in::last_error;
 using tandem::stand_in::Machine;
 
 namespace {
 
-constexpr int kVersion = 13020, kMajor = 8, kProcessors = 108, kWarp = 32;
+constexpr int kMajor = 8, kProcessors = 108, kWarp = 32;
 
 bool exists(const Machine& m, int gpu) {
   return gpu >= 0 && gpu < m.settings.gpus;
@@ -25,7 +26,7 @@ bool exists(const Machine& m, int gpu) {
 /// Those of an A100, for choices that PyTorch makes by them.
 void describe(cudaDeviceProp* p, const Machine& m, int gpu) {
   std::memset(p, 0, sizeof *p);
-  std::snprintf(p->name, sizeof p->name, "Stand-in GPU of tandem");
+  std::snprintf(p->name, sizeof p->name, "%s", kGpuName);
   p->totalGlobalMem = m.settings.gpu_bytes;
   p->major = kMajor;
   p->multiProcessorCount = kProcessors;
@@ -40,8 +41,8 @@ void describe(cudaDeviceProp* p, const Machine& m, int gpu) {
   p->maxGridSize[1] = p->maxGridSize[2] = 65535;
   p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
   p->maxThreadsDim[2] = 64;
-  p->pciBusID = gpu + 1;
-  p->uuid.bytes[15] = static_cast<char>(gpu + 1);
+  p->pciBusID = m.settings.place(gpu) + 1;
+  p->uuid.bytes[15] = static_cast<char>(m.settings.place(gpu) + 1);
   p->unifiedAddressing = 1;
 }
 
@@ -98,10 +99,10 @@ const char* cudaGetErrorString(cudaError_t e) {
   }
 }
 cudaError_t cudaDriverGetVersion(int* v) {
-  return call(__func__, [=](Machine&) { return *v = kVersion, cudaSuccess; });
+  return call(__func__, [=](Machine&) { return *v = CUDART_VERSION, cudaSuccess; });
 }
 cudaError_t cudaRuntimeGetVersion(int* v) {
-  return call(__func__, [=](Machine&) { return *v = kVersion, cudaSuccess; });
+  return call(__func__, [=](Machine&) { return *v = CUDART_VERSION, cudaSuccess; });
 }
 
 cudaError_t cudaGetDeviceCount(int* n) {
@@ -139,7 +140,8 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int gpu) {
   return call(__func__, [=](Machine& m) {
     if (!exists(m, gpu)) return cudaErrorInvalidDevice;
-    std::snprintf(text, static_cast<std::size_t>(size), "0000:%02X:00.0", gpu + 1);
+    std::snprintf(
+        text, static_cast<std::size_t>(size), "0000:%02X:00.0", m.settings.place(gpu) + 1);
     return cudaSuccess;
   });
 }

@@ -4,6 +4,8 @@
 // The driver's functions as CUDA's run-time hands them out. PyTorch asks for a few dozen when it
 // begins, and calls one of them.
 
+#include "stand_in/cuda/driver_entry.hpp"
+
 #include <array>
 #include <cstring>
 #include <string>
@@ -12,9 +14,6 @@
 #include <dlfcn.h>
 
 #include "stand_in/cuda/call.hpp"
-
-using tandem::stand_in::call;
-using tandem::stand_in::Machine;
 
 extern "C" [[noreturn]] void stand_in_not_there(const char* name);
 
@@ -41,18 +40,17 @@ int log_entry() {
 
 }  // namespace
 
-extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol,
-                                                        void** f,
-                                                        unsigned,
-                                                        unsigned long long,
-                                                        cudaDriverEntryPointQueryResult* result) {
-  return call(__func__, [=](Machine& m) {
+namespace tandem::stand_in {
+
+cudaError_t driver_entry(const char* name,
+                         const char* symbol,
+                         void** f,
+                         cudaDriverEntryPointQueryResult* result) {
+  return call(name, [=](Machine& m) {
     static std::size_t count = 0;
     if (result != nullptr) *result = cudaDriverEntryPointSuccess;
-    if (std::strcmp(symbol, "cuDevicePrimaryCtxGetState") == 0) {
-      *f = dlsym(RTLD_DEFAULT, symbol);
-      return cudaSuccess;
-    }
+    *f = dlsym(RTLD_DEFAULT, symbol);
+    if (*f != nullptr) return cudaSuccess;
     if (std::strncmp(symbol, "cuLogs", 6) == 0) {  // the driver's own log
       *f = reinterpret_cast<void*>(&log_entry);
       return cudaSuccess;
@@ -65,4 +63,14 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol,
     *f = reinterpret_cast<void*>(kEntryStubs[count++]);
     return cudaSuccess;
   });
+}
+
+}  // namespace tandem::stand_in
+
+extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol,
+                                                        void** f,
+                                                        unsigned,
+                                                        unsigned long long,
+                                                        cudaDriverEntryPointQueryResult* result) {
+  return tandem::stand_in::driver_entry(__func__, symbol, f, result);
 }

@@ -68,7 +68,7 @@ cudaError_t cudaFree(void* p) {
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return call(__func__, [=](Machine& m) {
     *total = m.settings.gpu_bytes;
-    *free = *total - m.used(current_gpu());
+    *free = m.free_bytes(current_gpu());
     return cudaSuccess;
   });
 }

@@ -141,15 +141,6 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t a, cudaEvent_t b) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
   return *status = cudaStreamCaptureStatusNone, cudaSuccess;
 }
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t,
-                                     cudaStreamCaptureStatus* status,
-                                     unsigned long long*,
-                                     cudaGraph_t*,
-                                     const cudaGraphNode_t**,
-                                     const cudaGraphEdgeData**,
-                                     std::size_t*) {
-  return *status = cudaStreamCaptureStatusNone, cudaSuccess;
-}
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
   return cudaSuccess;
 }

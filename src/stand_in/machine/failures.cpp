@@ -13,8 +13,9 @@ namespace {
 constexpr int kOutOfMemory = 2, kUnknown = 999;  // CUDA's numbers
 
 int usual_code(const std::string& call) {
-  return call.find("Alloc") != std::string::npos || call.starts_with("cudaMalloc") ? kOutOfMemory
-                                                                                   : kUnknown;
+  const bool allocates = call.find("Alloc") != std::string::npos ||
+                         call.starts_with("cudaMalloc") || call == "cuMemCreate";
+  return allocates ? kOutOfMemory : kUnknown;
 }
 
 }  // namespace

@@ -111,25 +111,87 @@ void Machine::begin_kernel(CUstream_st* s) {
   s->kernel = std::this_thread::get_id();
 }
 
+std::size_t Machine::free_bytes(int gpu) const {
+  std::size_t taken = used(gpu);
+  for (const auto& [process, nbytes] : others(gpu))
+    taken += nbytes;
+  return settings.gpu_bytes - std::min(taken, settings.gpu_bytes);  // a block's end is rounded up
+}
+
+bool Machine::occupy(int gpu, unsigned process, std::size_t nbytes) {
+  auto& all = others_[static_cast<std::size_t>(gpu)];
+  const auto had = all.find(process);
+  if (nbytes > free_bytes(gpu) + (had != all.end() ? had->second : 0)) return false;
+  if (nbytes == 0)
+    all.erase(process);
+  else
+    all[process] = nbytes;
+  return true;
+}
+
+bool Machine::claim(int gpu, std::size_t nbytes) {
+  if (nbytes > free_bytes(gpu)) return false;
+  used_[static_cast<std::size_t>(gpu)] += nbytes;
+  return true;
+}
+
+void Machine::map(const Memory::Block& block) {
+  memory.put(block);
+  uses_.add(block.data, block.size);
+  std::memset(memory.host(block.data), kFresh, std::min(block.size, kMostFilled));
+}
+
+// Unlike cudaFree it is no wait of the host: it learns nothing of what is done.
+void Machine::unmap(const void* p) {
+  const Memory::Block* const block = memory.find(p);
+  for (CUstream_st& s : streams)
+    if (s.gpu == block->gpu && !Streams::is_idle(s))
+      finish([&s] { return Streams::is_idle(s); }, place(s));
+  uses_.remove(block->data, block->size);
+  memory.clear(memory.forget(p));
+}
+
 void* Machine::allocate(int gpu, std::size_t nbytes) {
-  std::size_t& own = used_[static_cast<std::size_t>(gpu)];
-  if (nbytes > settings.gpu_bytes || own + nbytes > settings.gpu_bytes) return nullptr;
+  if (nbytes > free_bytes(gpu)) return nullptr;
   const Memory::Block* const block = memory.allocate(gpu, nbytes);
   if (block == nullptr) return nullptr;
-  own += block->size;
-  uses_.add(block->data, block->size);
-  std::memset(memory.host(block->data), kFresh, std::min(block->size, kMostFilled));
+  used_[static_cast<std::size_t>(gpu)] += block->size;
+  map(*block);
   return block->data;
 }
 
-bool Machine::free(void* p) {
+const Memory::Block* Machine::block_at(const void* p) const {
   const Memory::Block* const block = memory.find(p);
-  if (block == nullptr || block->data != p) return false;
-  const auto [data, size, gpu] = *block;
-  drain_gpu(gpu);
-  uses_.remove(data, size);
-  used_[static_cast<std::size_t>(gpu)] -= size;
-  memory.free(p);
+  return block != nullptr && block->data == p ? block : nullptr;
+}
+
+Memory::Block Machine::take(const Memory::Block& block) {
+  uses_.remove(block.data, block.size);
+  used_[static_cast<std::size_t>(block.gpu)] -= block.size;
+  return memory.forget(block.data);
+}
+
+bool Machine::free(void* p) {
+  const Memory::Block* const block = block_at(p);
+  if (block == nullptr) return false;
+  drain_gpu(block->gpu);
+  memory.give_back(take(*block));
+  return true;
+}
+
+void* Machine::allocate(CUstream_st* s, std::size_t nbytes, const char* what) {
+  void* const p = allocate(s->gpu, nbytes);
+  next_task(s);
+  if (p != nullptr) use(s, p, nbytes, true, what);
+  return p;
+}
+
+bool Machine::free(CUstream_st* s, void* p, const char* what) {
+  const Memory::Block* const block = block_at(p);
+  if (block == nullptr) return false;
+  next_task(s);
+  use(s, p, block->size, true, what);
+  push(s, {.run = [this, taken = take(*block)] { memory.give_back(taken); }});
   return true;
 }
 
@@ -137,7 +199,7 @@ bool Machine::use(
     CUstream_st* s, const void* p, std::size_t nbytes, bool writes, const char* what) {
   if (nbytes == 0 || !memory.holds(p)) return true;
   const Memory::Block* const block = memory.find(p);
-  if (block == nullptr || static_cast<const std::byte*>(p) + nbytes > block->data + block->size) {
+  if (!memory.has(p, nbytes)) {
     error(s->gpu) = kIllegalAddress;
     reports.add("memory",
                 what,

@@ -63,6 +63,28 @@ class Machine {
   ///
   /// @return  whether a block begins there.
   bool free(void* p);
+  /// The same in the order of a stream: what uses the memory is to come after the one and before
+  /// the other.
+  void* allocate(CUstream_st* s, std::size_t nbytes, const char* what);
+  bool free(CUstream_st* s, void* p, const char* what);
+  /// What another process has of a GPU, by the process's number; 0: nothing any more.
+  ///
+  /// @return  whether the GPU has as much.
+  bool occupy(int gpu, unsigned process, std::size_t nbytes);
+  const std::map<unsigned, std::size_t>& others(int gpu) const {
+    return others_[static_cast<std::size_t>(gpu)];
+  }
+  std::size_t free_bytes(int gpu) const;
+  /// Memory that has no address yet, or none any more.
+  ///
+  /// @return  whether the GPU has as much.
+  bool claim(int gpu, std::size_t nbytes);
+  void unclaim(int gpu, std::size_t nbytes) { used_[static_cast<std::size_t>(gpu)] -= nbytes; }
+  /// Puts such memory where addresses are reserved.
+  void map(const Memory::Block& block);
+  /// Takes it away from where it begins.
+  void unmap(const void* p);
+  /// What this process has.
   std::size_t used(int gpu) const { return used_[static_cast<std::size_t>(gpu)]; }
   /// The stream's last task reads or writes the bytes. Reports what nothing puts before it. Memory
   /// that is not allocated is an illegal address, which stays the GPU's error.
@@ -87,10 +109,13 @@ class Machine {
   std::map<const void*, std::string> kernels;  // names by their host function
 
  private:
+  const Memory::Block* block_at(const void* p) const;
+  Memory::Block take(const Memory::Block& block);
   void report_race(const CUstream_st* s, bool writes, const char* what, const Conflict& conflict);
 
   Uses uses_;
   std::array<std::size_t, kMostGpus> used_ = {};
+  std::array<std::map<unsigned, std::size_t>, kMostGpus> others_ = {};
   std::array<int, kMostGpus> errors_ = {};
 };
 

@@ -46,14 +46,17 @@ void Memory::map() {
 }
 
 // A page stays free behind each block, so that what runs past a block's end is in none.
-const Memory::Block* Memory::allocate(int gpu, std::size_t nbytes) {
+std::byte* Memory::reserve(std::size_t nbytes) {
   if (begin_ == nullptr) map();
+  std::byte* const p = fresh_;
+  if (nbytes + kPage > static_cast<std::size_t>(begin_ + size_ - fresh_)) return recycled(nbytes);
+  fresh_ += nbytes + kPage;
+  return p;
+}
+
+const Memory::Block* Memory::allocate(int gpu, std::size_t nbytes) {
   const std::size_t size = (nbytes + kPage - 1) / kPage * kPage;
-  std::byte* p = fresh_;
-  if (size + kPage <= static_cast<std::size_t>(begin_ + size_ - fresh_))
-    fresh_ += size + kPage;
-  else
-    p = recycled(size);
+  std::byte* const p = reserve(size);
   if (p == nullptr) return nullptr;
   return &(blocks_[p] = {p, size, gpu});
 }
@@ -68,11 +71,17 @@ std::byte* Memory::recycled(std::size_t size) {
   return nullptr;
 }
 
-void Memory::free(const void* p) {
-  const auto found = blocks_.find(static_cast<const std::byte*>(p));
-  madvise(found->second.data + alias_, found->second.size, MADV_REMOVE);
-  freed_.push_back(found->second);
-  blocks_.erase(found);
+Memory::Block Memory::forget(const void* p) {
+  return blocks_.extract(static_cast<const std::byte*>(p)).mapped();
+}
+
+void Memory::clear(const Block& block) {
+  madvise(block.data + alias_, block.size, MADV_REMOVE);
+}
+
+void Memory::give_back(const Block& block) {
+  clear(block);
+  freed_.push_back(block);
 }
 
 const Memory::Block* Memory::find(const void* p) const {
@@ -80,6 +89,16 @@ const Memory::Block* Memory::find(const void* p) const {
   if (next == blocks_.begin()) return nullptr;
   const Block& block = std::prev(next)->second;
   return p < block.data + block.size ? &block : nullptr;
+}
+
+bool Memory::has(const void* p, std::size_t nbytes) const {
+  const std::byte *at = static_cast<const std::byte*>(p), *const end = at + nbytes;
+  while (at < end) {
+    const Block* const block = find(at);
+    if (block == nullptr) return false;
+    at = block->data + block->size;
+  }
+  return true;
 }
 
 bool Memory::is_pinned(const void* p) const {

@@ -26,10 +26,19 @@ class Memory {
   /// @return  null: no addresses are left.
   /// @throws std::runtime_error  the process may not map as much.
   const Block* allocate(int gpu, std::size_t nbytes);
-  /// The block begins at `p`: find() has said so.
-  void free(const void* p);
+  /// The block begins at `p`: find() has said so. Its bytes are there until they are given back.
+  Block forget(const void* p);
+  void give_back(const Block& block);
+  /// Addresses without memory; null: none are left.
+  std::byte* reserve(std::size_t nbytes);
+  void give_back_addresses(std::byte* p, std::size_t nbytes) { freed_.push_back({p, nbytes, 0}); }
+  /// Memory at addresses that are reserved. It goes by forget() and clear().
+  void put(const Block& block) { blocks_[block.data] = block; }
+  void clear(const Block& block);
   /// The block that the byte is in; null: it is in none.
   const Block* find(const void* p) const;
+  /// Whether all bytes are in blocks.
+  bool has(const void* p, std::size_t nbytes) const;
   bool holds(const void* p) const { return p >= begin_ && p < begin_ + size_; }
   /// The same byte where the host may use it; what is no GPU's stays where it is.
   void* host(const void* p) const {

@@ -3,8 +3,10 @@
 
 #include "stand_in/machine/settings.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 
 namespace tandem::stand_in {
@@ -30,6 +32,22 @@ std::uint64_t number(const char* name,
   return value;
 }
 
+// As CUDA does, it takes numbers up to the first of a GPU that is not there.
+std::vector<int> visible(const std::string& text, int installed) {
+  std::vector<int> places;
+  std::istringstream all(text);
+  for (std::string one; std::getline(all, one, ',');) {
+    int place = -1;
+    const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), place);
+    if (error != std::errc() || end != one.data() + one.size())
+      throw std::invalid_argument("CUDA_VISIBLE_DEVICES is '" + text + "', with '" + one +
+                                  "'; the stand-in takes numbers alone, such as 0,2");
+    if (place < 0 || place >= installed || std::ranges::find(places, place) != places.end()) break;
+    places.push_back(place);
+  }
+  return places;
+}
+
 }  // namespace
 
 std::size_t read_bytes(const std::string& text) {
@@ -48,7 +66,11 @@ std::size_t read_bytes(const std::string& text) {
 
 Settings read_settings() {
   Settings s;
-  s.gpus = static_cast<int>(number("TANDEM_STAND_IN_GPUS", 4, 0, kMostGpus));
+  s.installed = s.gpus = static_cast<int>(number("TANDEM_STAND_IN_GPUS", 4, 0, kMostGpus));
+  if (const char* const text = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    s.visible = visible(text, s.installed);
+    s.gpus = static_cast<int>(s.visible.size());
+  }
   if (const char* const text = variable("TANDEM_STAND_IN_MEMORY")) {
     try {
       s.gpu_bytes = read_bytes(text);

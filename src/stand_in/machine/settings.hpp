@@ -6,14 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tandem::stand_in {
 
 inline constexpr int kMostGpus = 16;
+inline constexpr const char* kGpuName = "Stand-in GPU of tandem";
 
 /// What the environment says of the machine; docs/torch-stand-in.md lists the variables.
 struct Settings {
-  int gpus = 4;
+  int installed = 4;              // GPUs of the machine, of which a place is the number
+  int gpus = 4;                   // those that CUDA shows
+  std::vector<int> visible = {};  // the places of these; empty: the first ones
   std::size_t gpu_bytes = std::size_t{16} << 30;
   bool peers = true;
   std::uint64_t seed = 1;
@@ -21,6 +25,10 @@ struct Settings {
   std::string reports = {};   // a file for reports as lines of JSON
   bool strict = false;
   std::chrono::seconds deadline{60};  // of a wait for another host thread
+
+  int place(int gpu) const {
+    return visible.empty() ? gpu : visible[static_cast<std::size_t>(gpu)];
+  }
 };
 
 /// @throws std::invalid_argument  a variable's text is not what it must be; the text names both.

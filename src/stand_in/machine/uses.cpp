@@ -20,7 +20,8 @@ void Uses::add(const void* block, std::size_t nbytes) {
 }
 
 void Uses::remove(const void* block, std::size_t nbytes) {
-  ranges_.erase(ranges_.lower_bound(address(block)), ranges_.lower_bound(address(block) + nbytes));
+  const auto [begin, end] = ranges_of(block, nbytes);
+  ranges_.erase(begin, end);
 }
 
 Uses::Ranges::iterator Uses::cut(std::uintptr_t at) {

@@ -5,44 +5,58 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
+#include <string>
 #include <vector>
 
-#include "stand_in/machine/machine.hpp"
+#include "stand_in/nccl/part.hpp"
 
 namespace tandem::stand_in {
 
-/// A rank's part of a collective.
-struct Part {
-  enum class Kind : std::uint8_t { broadcast, reduce, all_reduce, all_gather, reduce_scatter };
-
-  const char* name;  // of the call
-  Kind kind;
-  const void* from;
-  void* to;
-  std::size_t count;
-  int type, op, root;
-  CUstream_st* stream = nullptr;
-};
-
-/// The communicators that NCCL made at once: their ranks' parts meet here, the first of each, the
-/// second of each, and so on.
+/// The ranks of a communicator: their parts meet here. The first collective of each, the second of
+/// each, and so on; messages by sender and receiver.
 class Clique {
  public:
-  explicit Clique(std::size_t ranks) : queued_(ranks) {}
+  explicit Clique(std::size_t ranks) : members_(ranks) {}
 
-  std::size_t ranks() const { return queued_.size(); }
-  /// Once all ranks have come with a part: their streams meet, one does the work, all go on.
+  std::size_t ranks() const { return members_.size(); }
+  /// Whether the rank has a communicator, or has had one.
+  bool has(std::size_t rank) const { return members_[rank].gpu >= 0; }
+  void enter(std::size_t rank, int gpu) { members_[rank].gpu = gpu; }
+  /// The rank comes with nothing more, and what it has come with alone is dropped.
+  void leave(std::size_t rank);
+  /// The rank whose GPU it is; the number of ranks: none.
+  std::size_t rank_of(int gpu) const;
+
+  /// Once all have come: their streams meet, one does the work, all go on.
   void give(Machine& m, std::size_t rank, const Part& part);
   /// Whether all parts of the rank were met.
-  bool has_met(std::size_t rank) const { return queued_[rank].empty(); }
+  bool has_met(std::size_t rank) const;
+  /// Whom the rank waits for, in words.
+  std::string missing(std::size_t rank) const;
+  /// The rank's last part; null: there was none.
+  const std::shared_ptr<Mark>& last(std::size_t rank) const { return members_[rank].last; }
 
  private:
-  static void check(Machine& m, const std::vector<Part>& parts);
-  static void launch(Machine& m, const std::vector<Part>& parts);
-  static void run(Machine& m, const std::vector<Part>& parts);
+  struct Member {
+    int gpu = -1;
+    bool has_left = false;
+    std::deque<Part> collectives = {}, messages = {};  // not met
+    std::shared_ptr<Mark> last = nullptr;
+  };
+  /// A rank's part, as the collective or the message has it.
+  struct Place {
+    std::size_t rank;
+    Part part;
+  };
 
-  std::vector<std::deque<Part>> queued_;  // by rank
+  void meet_all(Machine& m);
+  void meet_message(Machine& m, std::size_t rank, const Part& part);
+  void check(Machine& m, const std::vector<Place>& places) const;
+  void launch(Machine& m, const std::vector<Place>& places);
+  static void run(Machine& m, const std::vector<Place>& places, std::size_t ranks);
+  std::string names(const std::vector<std::size_t>& ranks) const;
+
+  std::vector<Member> members_;  // by rank
 };
 
 }  // namespace tandem::stand_in

@@ -64,7 +64,6 @@ bool stays(std::string_view op) {
                     "record_stream",
                     "resize_",
                     "set_",
-                    "split_with_sizes_copy",
                     "squeeze",
                     "transpose",
                     "unfold",

@@ -3,6 +3,7 @@
 //
 // Runs when PyTorch loads the library: the ops of a GPU get kernels of the host.
 
+#include <ATen/Context.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 

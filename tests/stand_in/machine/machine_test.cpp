@@ -163,6 +163,35 @@ TEST_F(MachineTest, AGpuIsFull) {
   EXPECT_NE(machine.allocate(0, 1 << 20), nullptr);
 }
 
+TEST_F(MachineTest, AnotherProcessTakesOfAGpu) {
+  const std::size_t before = machine.free_bytes(0);
+  EXPECT_TRUE(machine.occupy(0, 7, before));
+  EXPECT_EQ(machine.allocate(0, 1), nullptr);
+  EXPECT_FALSE(machine.occupy(0, 8, 1));
+  EXPECT_TRUE(machine.occupy(0, 7, 0));
+  EXPECT_EQ(machine.free_bytes(0), before);
+}
+
+TEST_F(MachineTest, MemoryInTheOrderOfAStreamIsUsedInIt) {
+  void* const q = machine.allocate(main, 100, "allocate");
+  kernel(side, q, 100, true, "fill");
+  EXPECT_THAT(reports(), ElementsAre(HasSubstr("without a wait for the write by 'allocate'")));
+  machine.reports.forget();
+  machine.free(main, q, "free");
+  EXPECT_THAT(reports(), ElementsAre(HasSubstr("without a wait for the write by 'fill'")));
+}
+
+TEST_F(MachineTest, APieceThatGoesTakesNothingOfTheNextOne) {
+  std::byte* const begin = machine.memory.reserve(8192);
+  machine.map({begin, 4096, 0});
+  machine.map({begin + 4096, 4096, 0});
+  EXPECT_TRUE(kernel(main, begin, 8192, true, "fill"));
+  machine.unmap(begin);
+  kernel(side, begin + 4096, 1, false, "sum");
+  EXPECT_THAT(reports(), ElementsAre(HasSubstr("without a wait for the write by 'fill'")));
+  EXPECT_FALSE(kernel(main, begin, 1, true, "fill"));
+}
+
 TEST_F(MachineTest, AWaitThatNothingEndsIsADeadlockByName) {
   Machine::push(side, {.after = std::make_shared<Mark>()});
   EXPECT_DEATH(machine.drain(side), "deadlock: the host waits for ever for stream 2 of GPU 0");

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ends a process, and how the launcher tells it."""
 
+import os
+import pathlib
+import tempfile
 import unittest
+import unittest.mock
 
 from launched import launch
 
@@ -36,7 +40,7 @@ class EndingsTest(unittest.TestCase):
         ended = launch("""
 import ctypes, torch
 torch.cuda.init()
-cuda, p = ctypes.CDLL("libcudart.so.13"), ctypes.c_void_p()
+cuda, p = ctypes.CDLL(None), ctypes.c_void_p()
 cuda.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(100))
 cuda.cudaFree(p)
 assert cuda.cudaMemsetAsync(p, 0, ctypes.c_size_t(100), None) == 700
@@ -51,7 +55,7 @@ except RuntimeError as e:
     def test_free_twice(self):
         ended = launch("""
 import ctypes, torch
-cuda, p = ctypes.CDLL("libcudart.so.13"), ctypes.c_void_p()
+cuda, p = ctypes.CDLL(None), ctypes.c_void_p()
 cuda.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(100))
 assert (cuda.cudaFree(p), cuda.cudaFree(p)) == (0, 1)
 """)
@@ -64,7 +68,7 @@ assert (cuda.cudaFree(p), cuda.cudaFree(p)) == (0, 1)
         self.assertIn("int4", ended.reports[-1]["name"])
 
     def test_call_that_nobody_wrote(self):
-        ended = launch("import ctypes, torch\nctypes.CDLL('libcudart.so.13').cudaGraphLaunch(None, None)")
+        ended = launch("import ctypes, torch\nctypes.CDLL(None).cudaGraphLaunch(None, None)")
         self.assertEqual(ended.status, -6, ended.errors)
         self.assertEqual([(r["kind"], r["name"]) for r in ended.reports], [("call", "cudaGraphLaunch")])
 
@@ -91,6 +95,17 @@ model = torch.nn.DataParallel(torch.nn.Linear(8, 2).cuda())
 model(torch.ones(16, 8, device="cuda")).sum().backward()
 """)
             self.assertEqual(ended.status, 0, ended.errors)
+
+    def test_another_pytorch_than_that_of_the_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "torch")
+            package.mkdir()
+            (package / "__init__.py").touch()
+            (package / "version.py").write_text("__version__ = '1.13.1+cu117'")
+            with unittest.mock.patch.dict(os.environ, PYTHONPATH=folder):
+                ended = launch("import torch")
+        self.assertEqual(ended.status, 1)
+        self.assertRegex(ended.errors, "ImportError: this tandem.stand_in was built with PyTorch 2\\.[0-9.]+, and .*torch has 1.13; run")
 
     def test_settings_that_are_wrong(self):
         for option, value, remedy in (("--gpus", "99", "set it to a number from 0 to 16"), ("--memory", "16GB", "write it as 16GiB"),

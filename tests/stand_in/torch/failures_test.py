@@ -6,14 +6,18 @@ import os
 import signal
 import sys
 import unittest
+import unittest.mock
 
 import torch
 from control import calls, fail, forget_failures
+from launched import launch
 from torch import nn
 
 DEADLINE = 60  # seconds, for one process
-# PyTorch goes on after a failure of these: it frees what it keeps, and tries again, or has nothing left to do.
-UNSEEN = {"cudaEventDestroy", "cudaMalloc"}
+# PyTorch goes on after a failure of these: it frees what it keeps, and tries again, or has nothing left to do, or asks CUDA.
+UNSEEN = {"cudaEventDestroy", "cudaMalloc"} | {"nvmlInit_v2", "nvmlDeviceGetCount_v2"}
+# NCCL gives a call's error again at its group's end, which PyTorch comes to while the first one is on its way: that ends the process.
+FATAL = {"ncclBcast", "ncclReduce"}
 
 
 def step(steps=1):
@@ -25,8 +29,8 @@ def step(steps=1):
     for _ in range(steps):
         with torch.cuda.stream(side):
             y = x.to("cuda:0", non_blocking=True)
-            y.record_stream(side)
         torch.cuda.current_stream().wait_stream(side)
+        y.record_stream(torch.cuda.current_stream())
         optimizer.zero_grad()
         model(y).sum().backward()
         optimizer.step()
@@ -37,6 +41,30 @@ def step(steps=1):
     begin.elapsed_time(end)
     torch.cuda.synchronize()
     return model.module[0].weight.sum().item()
+
+
+EACH_ALLOCATION = """
+import sys
+sys.path.append({folder!r})
+import gc, torch
+from control import calls, fail, forget_failures
+from failures_test import step
+expected, before = step(), calls()["cudaMallocAsync"]
+assert step() == expected
+n, in_use = calls()["cudaMallocAsync"] - before, torch.cuda.memory_allocated()
+for k in range(1, n + 1):
+    fail(f"cudaMallocAsync:{{k}}+")  # PyTorch tries again
+    try:
+        step()
+        raise SystemExit(f"allocation {{k}} of {{n}} did not fail")
+    except torch.OutOfMemoryError:
+        pass
+    forget_failures()
+    assert step() == expected
+    gc.collect()
+    assert torch.cuda.memory_allocated() == in_use, (k, torch.cuda.memory_allocated(), in_use)
+print(n)
+"""
 
 
 def in_child(work):
@@ -73,14 +101,14 @@ class FailuresTest(unittest.TestCase):
                     fail(f"{call}:1")
                     try:
                         step()
-                    except RuntimeError as e:
+                    except (RuntimeError, torch.cuda.DeferredCudaCallError) as e:
                         return f"error {type(e).__name__} {e}"
                     return "nothing"
 
                 text = in_child(work)
-                self.assertRegex(text, "^(error|nothing)", name)
+                self.assertRegex(text, "^exit status -6" if name in FATAL else "^(error|nothing)", name)
                 seen[name] = text.split("\n")[0][:80]
-        self.assertEqual({name for name, text in seen.items() if text == "nothing"}, UNSEEN, seen)
+        self.assertEqual({name for name, text in seen.items() if text == "nothing"}, UNSEEN & set(found), seen)
 
     def test_each_allocation(self):
         """cudaMalloc fails from the n-th on: PyTorch's error has its name, and once there is memory the training goes on."""
@@ -115,6 +143,13 @@ class FailuresTest(unittest.TestCase):
                 forget_failures()
 
         self.assertGreater(int(in_child(work)), 20)
+
+    def test_each_allocation_of_a_program(self):
+        """With the other allocator each is a call of its own. There is no memory from the k-th on; afterwards the training goes on."""
+        with unittest.mock.patch.dict(os.environ, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync"):
+            ended = launch(EACH_ALLOCATION.format(folder=os.path.dirname(os.path.abspath(__file__))), "--strict")
+        self.assertEqual(ended.status, 0, ended.errors)
+        self.assertGreater(int(ended.output), 20)
 
     def test_a_gpu_that_takes_no_more_work(self):
         """An illegal address stays: each later call says so."""

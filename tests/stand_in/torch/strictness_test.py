@@ -11,6 +11,26 @@ from control import LIBRARY, StandInTest, reports
 
 
 class StrictnessTest(StandInTest):
+    def test_memory_in_the_order_of_streams(self):
+        """What uses it comes after its allocation, and before it is freed."""
+        p, n = ctypes.c_void_p(), ctypes.c_size_t(100)
+        first, second = (ctypes.c_void_p(torch.cuda.Stream(device=0).cuda_stream) for _ in range(2))
+        used = torch.cuda.mem_get_info(0)[0]
+        LIBRARY.cudaMallocAsync(ctypes.byref(p), n, first)
+        LIBRARY.cudaMemsetAsync(p, 0, n, first)
+        self.assertEqual(reports(), [])
+        LIBRARY.cudaMemsetAsync(p, 1, n, first)
+        LIBRARY.cudaMemsetAsync(p, 1, n, second)
+        LIBRARY.cudaFreeAsync(p, first)
+        found = reports()
+        self.assertEqual(len(found), 1 + 1, found)
+        self.assertIn("write by 'cudaMemsetAsync' on stream", found[0])
+        self.assertIn("write by 'cudaFreeAsync' on stream", found[1])
+        self.assertEqual(torch.cuda.mem_get_info(0)[0], used)
+        self.assertEqual(LIBRARY.cudaFreeAsync(p, first), 1)
+        self.assertIn("freed twice", reports()[0])
+        self.assertEqual(LIBRARY.cudaGetLastError(), 1)
+
     def test_missing_wait(self):
         side = torch.cuda.Stream(device=0)
         x = torch.ones(1000, device="cuda:0")

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives PyTorch the host's kernels for its GPUs as soon as a program has imported it. Python runs this file when it begins."""
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -33,6 +35,16 @@ class Loader(importlib.abc.Loader):
         return getattr(self.own, name)
 
 
+def check_version(folder: str) -> None:
+    """PyTorch's binary interface changes with each minor version, and so do the calls of CUDA that it makes."""
+    built = os.environ.get("TANDEM_STAND_IN_PYTORCH", "")
+    with contextlib.suppress(OSError), open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
+        found = re.search(r"__version__ = '(\d+\.\d+)", file.read())
+        if built and found and not built.startswith(found[1] + "."):
+            raise ImportError(f"this tandem.stand_in was built with PyTorch {built}, and {folder} has {found[1]}; "
+                              f"run the program with PyTorch {built}, or build the stand-in with -D TANDEM_TORCH_DIR={folder}")
+
+
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         if name != "torch":
@@ -40,6 +52,7 @@ class Finder(importlib.abc.MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
+            check_version(os.path.dirname(spec.origin or ""))
             spec.loader = Loader(spec.loader)
         return spec
 
