@@ -3,20 +3,22 @@
 """A step on GPUs, measured: sums are the allocator's to the byte, nothing of weight is unnamed, and measuring changes nothing."""
 
 import json
+import pathlib
 import unittest
 
-import stand_in
+import launched
 
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
 MOST_UNNAMED = 0.03
 
 
-@stand_in.needed
+@launched.needed
 class MeasureTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = stand_in.run(stand_in.PROGRAMS / "measured.py")
-        assert done.returncode == 0, done.stderr[-2000:]
-        cls.cases = [json.loads(line) for line in done.stdout.splitlines()]
+        done = launched.run(PROGRAMS / "measured.py")
+        assert done.status == 0, done.errors[-2000:]
+        cls.cases = [json.loads(line) for line in done.output.splitlines()]
 
     def each(self):
         for case in self.cases:

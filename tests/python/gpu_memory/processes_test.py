@@ -9,18 +9,20 @@ import tempfile
 import unittest
 from unittest import mock
 
-import stand_in
+import launched
 from tandem.gpu_memory import Gpu, GpuMemory, Row
 from tandem.gpu_memory.rank_pages import write_page
 
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
 
-@stand_in.needed
+
+@launched.needed
 class ProcessesTest(unittest.TestCase):
     def causes_of(self, kind):
         with tempfile.TemporaryDirectory() as folder:
-            done = stand_in.run(stand_in.PROGRAMS / "processes.py", kind, pathlib.Path(folder, "store"))
-        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
-        (device,) = json.loads(done.stdout)["devices"]
+            done = launched.run(PROGRAMS / "processes.py", kind, pathlib.Path(folder, "store"))
+        self.assertEqual(done.status, 0, done.errors[-2000:])
+        (device,) = json.loads(done.output)["devices"]
         self.assertLess(device["unnamed"], 0.03, device["peak_by_cause"])
         return device["peak_by_cause"]
 
