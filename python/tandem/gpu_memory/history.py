@@ -35,8 +35,9 @@ def check() -> None:
     check_build()
     if not torch.cuda.is_available():
         raise DeviceError(
-            "memory: PyTorch finds no GPU (torch.cuda.is_available() is False): look at nvidia-smi, "
-            "or use virtual devices, by tandem.register_devices()"
+            "memory: PyTorch finds no GPU (torch.cuda.is_available() is False): look at nvidia-smi; without a GPU, let a stand-in play "
+            "four: python -m tandem memory --devices cuda:4 PROGRAM.py (in a test: python -m tandem stand_in), or use virtual devices, "
+            "by tandem.register_devices()"
         )
     backend = torch.cuda.memory.get_allocator_backend()
     if backend != "native":

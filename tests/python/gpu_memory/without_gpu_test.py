@@ -18,7 +18,13 @@ class WithoutGpuTest(unittest.TestCase):
     def test_it_says_what_is_missing(self):
         done = launched.run_alone("-m", "tandem", "run", "--memory", PROGRAMS / "train.py")
         self.assertEqual(done.status, 1)
-        self.assertRegex(done.errors, r"memory: PyTorch .*(without CUDA|finds no GPU).*register_devices")
+        self.assertRegex(done.errors, r"memory: PyTorch .*(without CUDA|finds no GPU)")
+        self.assertRegex(done.errors, "let a stand-in play|install one with it")
+
+    def test_what_to_try_without_a_gpu(self):
+        with (mock.patch.object(torch.version, "cuda", "13.0"), mock.patch.object(torch.cuda, "is_available", lambda: False),
+              self.assertRaisesRegex(DeviceError, r"python -m tandem memory --devices cuda:4 PROGRAM\.py")):
+            history.check()
 
     def test_a_pytorch_without_cuda(self):
         with mock.patch.object(torch.version, "cuda", None), self.assertRaisesRegex(DeviceError, "was built without CUDA: install one with it"):

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: its help, its errors, and the names under which it is found."""
+
+import pathlib
+import unittest
+
+import launched
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+
+
+def tandem(*arguments):
+    return launched.run_alone("-m", "tandem", *arguments)
+
+
+class CommandTest(unittest.TestCase):
+    def test_one_help_tells_of_programs_and_of_tandems_own_models(self):
+        done = tandem("memory", "--help")
+        self.assertEqual(done.status, 0, done.errors)
+        for part in ("PROGRAM.py | -m MODULE", "SNAPSHOT.pickle", "--then {end,continue}", "--devices cuda:4 train.py"):
+            self.assertIn(part, done.output)
+        if "A model of tandem's own" in done.output:  # the program is built
+            self.assertLess(done.output.index("PROGRAM.py"), done.output.index("Options that most need"))
+
+    def test_a_call_without_a_program(self):
+        done = tandem("run", "--memory")
+        self.assertEqual(done.status, 2)
+        self.assertIn("there is no program: name one, such as train.py", done.errors)
+
+    def test_devices_that_are_none(self):
+        for devices in ("gpu:4", "cuda:0", "cuda:x", "cuda"):
+            done = tandem("memory", "--devices", devices, "train.py")
+            self.assertEqual(done.status, 1)
+            self.assertIn(f"tandem: memory: --devices {devices}: expected cuda:N, such as cuda:4", done.errors)
+
+    @launched.needed
+    def test_on_the_stand_in(self):
+        done = tandem("memory", "--devices", "cuda:2", "--step", "1", PROGRAMS / "train.py", "2", "100")
+        self.assertIn("train.py: step 1", done.errors)
+        self.assertIn("cuda:1", done.errors)
+        self.assertNotIn("cuda:2", done.errors)
+
+    @launched.needed
+    def test_the_stand_in_as_a_command(self):
+        done = tandem("stand_in", "--gpus", "3", "-c", "import torch; print(torch.cuda.device_count())")
+        self.assertEqual((done.status, done.output), (0, "3\n"), done.errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
