@@ -29,7 +29,7 @@ class Recording:
     snapshot: Mapping[str, Any]  # when it ended
     marks: Marks
     notes: Notes
-    cast_sizes: dict[str, set[int]]
+    cast_sizes: dict[str, Counter[int]]
     bucket_sizes: set[int]
     rows: int
     cublas: set[tuple[int, int]]
