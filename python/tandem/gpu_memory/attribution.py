@@ -114,7 +114,7 @@ class Attribution:
 
     def _is_cast(self, block: Block, born: Mark) -> bool:
         """Whether autocast keeps a parameter in 16 bit there: it has the size of one, and outlives the module."""
-        sizes = self._known.casts.get(born.module, {})
+        sizes: Counter[int] = self._known.casts.get(born.module, Counter())
         if block.size not in sizes or self._died_within(block, born):
             return False
         self._cast[born, block.size] += 1

@@ -11,11 +11,12 @@ import pathlib
 import sys
 
 from tandem.errors import Error
-from tandem.gpu_memory.program import Program
+from tandem.gpu_memory.program import Program, end_as
 
 _FORMS = """\
 python -m tandem {name} [OPTIONS] (PROGRAM.py | -m MODULE) [ARGUMENTS]
        python -m tandem memory [--report FILE.html] [--json FILE] SNAPSHOT.pickle..."""
+_LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch.distributed.launcher.api")
 _ABOUT = """What filled each GPU in a step of a program of PyTorch, which stays as it is, or in files of torch.cuda.memory._dump_snapshot."""
 _EXAMPLES = """\
 python -m tandem memory train.py --lr 0.1                    where there are GPUs
@@ -32,14 +33,19 @@ def main(name: str, arguments: list[str]) -> None:
     if not options.module and not options.program:
         _parser(name).error("there is no program: name one, such as train.py")
     program, *rest = options.module or options.program
+    if options.module and program in _LAUNCHERS:
+        sys.exit(f"tandem: {name}: {program} starts other processes, which are to be measured: write torchrun ... -m tandem {name} PROGRAM.py")
     if options.devices:
         _on_stand_in(options.devices, name, arguments)
+    from tandem.gpu_memory.ranks import Job
     from tandem.gpu_memory.run import Run
 
     try:
-        Run(options, Program(program, rest, bool(options.module))).go()
+        Run(options, program, Job.of_launcher()).around(Program(program, rest, bool(options.module)).run)
     except Error as error:
         sys.exit(f"tandem: {error}")
+    except BaseException as failure:  # the program's own
+        end_as(failure)
 
 
 def tell_help(name: str) -> None:

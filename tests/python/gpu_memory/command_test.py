@@ -28,6 +28,11 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(done.status, 2)
         self.assertIn("there is no program: name one, such as train.py", done.errors)
 
+    def test_a_launcher_in_place_of_a_program(self):
+        done = tandem("memory", "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py")
+        self.assertEqual(done.status, 1)
+        self.assertIn("write torchrun ... -m tandem memory PROGRAM.py", done.errors)
+
     def test_devices_that_are_none(self):
         for devices in ("gpu:4", "cuda:0", "cuda:x", "cuda"):
             done = tandem("memory", "--devices", devices, "train.py")
