@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tandem.gpu_memory import causes
-from tandem.gpu_memory.graph import BROADCAST
+from tandem.gpu_memory.graph import BROADCAST, SEVERAL
 from tandem.gpu_memory.marks import Mark, Marks
 from tandem.gpu_memory.notes import Note, Notes
 from tandem.gpu_memory.replay import Block
@@ -65,7 +65,7 @@ class Attribution:
                 cause = causes.OUTPUT
             elif cause == causes.UNNAMED and block.size in self._known.buckets:
                 cause = causes.DDP_BUCKET
-            elif weak and cause == causes.UNNAMED:
+            elif weak and (cause == causes.UNNAMED or (cause == causes.LOSS_SAVED and self._outlives_step(block))):
                 cause = causes.HELD
             module = born.module if born else notes[0].owner if notes else ""
             return [Share(cause, phase, module, block.size)]
@@ -100,10 +100,11 @@ class Attribution:
         if born.op.startswith("loss:"):
             return causes.LOSS_BACKWARD
         if not born.op:
-            return causes.UNNAMED
+            return causes.LOSS_BACKWARD  # what it begins with
         if born.op.endswith(BROADCAST):
             return causes.GRADIENT_SUM
-        return causes.WORKSPACE if self._died_within(block, born) else causes.GRADIENT_OF_ACTIVATION
+        of_one = born.op != SEVERAL and self._died_within(block, born)
+        return causes.WORKSPACE if of_one else causes.GRADIENT_OF_ACTIVATION
 
     def _in_forward(self, block: Block, born: Mark) -> str:
         if self._is_cast(block, born):
@@ -126,6 +127,10 @@ class Attribution:
             return False
         end = self._marks.end_of(born)
         return end is None or died <= end
+
+    def _outlives_step(self, block: Block) -> bool:
+        """Whether it is there when the step is done, unlike what the graph keeps."""
+        return block.died is None and block.device not in self._ends and self._backward is not None
 
     def _is_saved(self, block: Block) -> bool:
         if self._backward is None or (block.born_time or 0) > self._backward:

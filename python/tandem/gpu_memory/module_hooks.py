@@ -15,7 +15,7 @@ from torch.nn.modules import module as modules
 
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.marks import Mark, Marks
-from tandem.gpu_memory.module_paths import ModulePaths, is_replica, is_wrapper, owned
+from tandem.gpu_memory.module_paths import ModulePaths, block_of, is_replica, is_wrapper, owned
 from tandem.gpu_memory.notes import Notes, tensors_in
 
 
@@ -38,13 +38,15 @@ class ModuleHooks:
         self.outputs: set[tuple[int, int]]  # thread and number of the nodes that made the model's outputs
         self._casts: dict[str, dict[str, Counter[int]]]  # by module, where autocast is on: bytes in 16 bit of its parameters, and its parts'
         self.bucket_sizes: set[int]  # bytes of the buckets of DistributedDataParallel
+        self._noted: set[int]  # modules whose members are known, by id; those of the program live as long as the recording
+        self.block_inputs: dict[tuple[int, str], int]  # by GPU and repeated block: bytes that it is called with
         self.rows: int  # of the batch, as a wrapper's outputs have them
         self.names: dict[int, str] = {}  # of parameters, by id; the program's parameters live as long as the recording
         self._handles: list[Any] = []
 
     def use(self, marks: Marks, notes: Notes) -> None:
         self._marks, self._notes = marks, notes
-        self.outputs, self._casts, self.bucket_sizes, self.rows = set(), {}, set(), 0
+        self._noted, self.outputs, self._casts, self.bucket_sizes, self.block_inputs, self.rows = set(), set(), {}, set(), {}, 0
 
     def attach(self) -> None:
         self._handles = [
@@ -63,6 +65,8 @@ class ModuleHooks:
         path = self._paths.of(module)
         if is_root and not _needs_gradient(inputs):
             self._notes.add((inputs, _keywords()), causes.INPUT, "")
+        if path and block_of(path) == path:
+            self.block_inputs[torch.cuda.current_device(), path] = sum(x.nbytes for x in tensors_in(inputs))
         self._note_members(module, path, copy)
         if not thread.open:
             thread.interrupted = self._marks.last() if _in_backward() else None
@@ -109,6 +113,9 @@ class ModuleHooks:
                 for path, parts in self._casts.items()}
 
     def _note_members(self, module: nn.Module, path: str, copy: bool) -> None:
+        if not copy and id(module) in self._noted:
+            return
+        self._noted.add(id(module))
         former = getattr(module, "_former_parameters", {})
         cause = causes.PARAMETER_COPY if copy else causes.PARAMETER
         if torch.is_autocast_enabled("cuda") and path not in self._casts:
