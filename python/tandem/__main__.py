@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program, which trains, compares and explains tandem's own models without PyTorch: python -m tandem compare --help.
 
-`run` and `memory PROGRAM.py` tell what filled PyTorch's GPUs in a step of a program, and `stand_in` plays GPUs: these three need no
-extension modules."""
+`run` and `memory PROGRAM.py` tell what filled PyTorch's GPUs in a step of a program, `explain TRACE.json` reads a trace of its profiler, and
+`stand_in` plays GPUs: these need no extension modules."""
 
 import os
 import pathlib
@@ -11,6 +11,7 @@ import sys
 
 _HELP = ("-h", "--help", "--help-all")
 _FILES = (".py", ".pickle")
+_TRACES = (".json", ".json.gz")
 
 
 def main() -> None:
@@ -24,6 +25,11 @@ def main() -> None:
         from tandem.gpu_memory.command import main as run
 
         run(command, arguments)
+        return
+    if command == "explain" and arguments and arguments[0].endswith(_TRACES):
+        from tandem.gpu_memory.command import explain
+
+        explain(arguments)
         return
     program = pathlib.Path(__file__).parent / "bin" / "tandem"
     if command == "memory" and arguments and arguments[0] in _HELP:

@@ -32,6 +32,8 @@ runpy.run_module('tandem', run_name='__main__', alter_sys=True)
 bool is_about_torch(std::span<const std::string> words) {
   if (words.empty()) return false;
   if (words.front() == "run" || words.front() == "stand_in") return true;
+  if (words.front() == "explain" && words.size() > 1)
+    return words[1].ends_with(".json") || words[1].ends_with(".json.gz");
   return words.front() == "memory" && std::ranges::any_of(words, [](const std::string& word) {
            return word == "-m" || word.ends_with(".py") || word.ends_with(".pickle");
          });

@@ -18,7 +18,7 @@ class ProgramsOfTorchTest(ProgramTest):
 
     def test_the_package_gets_the_words(self):
         for words in (["memory", "--step", "2", "train.py", "--lr", "0.1"], ["memory", "-m", "train"], ["memory", "a.pickle", "b.pickle"],
-                      ["run", "--memory", "train.py"], ["stand_in", "train.py"]):
+                      ["run", "--memory", "train.py"], ["stand_in", "train.py"], ["explain", "trace.json", "--report", "a.html"]):
             done = self.run_program(*words, PATH=self.directory)
             self.assertEqual((done.returncode, done.stdout), (7, " ".join(words) + "\n"))
             self.assertEqual(done.stderr, f"tandem: {words[0]} of a program of PyTorch: python3 -m tandem takes over\n")

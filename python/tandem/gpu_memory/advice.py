@@ -63,6 +63,8 @@ def _for_replicas(report: GpuMemory, first: Gpu) -> Iterator[Remedy]:
     yield Remedy("buckets", sums - min(sums, _BUCKETS), (
         f"{size(sums)} of {first.name} hold the sum of all gradients at once: DistributedDataParallel and tandem.DataParallel add them "
         f"in buckets of 25 MiB, which frees {size(sums - min(sums, _BUCKETS))}"))
+    if causes.PARAMETER not in has:
+        return  # a file that does not know the parameters, nor how the rows were cut
     apart = spread + sums + extra - has.get(causes.PARAMETER, 0)
     yield Remedy("a process for each GPU", apart, (
         f"DistributedDataParallel, with a process for each GPU, gathers nothing on {first.name}: it frees {size(spread + sums + extra)} there, and takes "

@@ -48,6 +48,28 @@ def main(name: str, arguments: list[str]) -> None:
         end_as(failure)
 
 
+def explain(arguments: list[str]) -> None:
+    """The command tandem explain FILE.json, of a trace of torch.profiler."""
+    from tandem.gpu_memory.page import page
+    from tandem.gpu_memory.trace_file import read_trace
+
+    parser = argparse.ArgumentParser("python -m tandem explain", description="What filled each GPU, and what went over which link, "
+                                     "as far as a trace of torch.profiler tells.")
+    parser.add_argument("trace", metavar="TRACE.json[.gz]", type=pathlib.Path)
+    parser.add_argument("--report", metavar="FILE.html", type=pathlib.Path, help="write the page of its memory")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write the numbers")
+    options = parser.parse_args(arguments)
+    try:
+        trace = read_trace(options.trace)
+    except Error as error:
+        sys.exit(f"tandem: {error}")
+    print(trace.text())
+    if options.report:
+        options.report.write_text(page([(options.trace.name, trace.memory)]))
+    if options.json:
+        options.json.write_text(json.dumps(trace.as_dict()))
+
+
 def tell_help(name: str) -> None:
     _parser(name).print_help()
 
