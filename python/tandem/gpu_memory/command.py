@@ -9,9 +9,14 @@ import json
 import os
 import pathlib
 import sys
+from typing import TYPE_CHECKING
 
-from tandem.errors import Error
+from tandem.errors import Error, InvalidArgument
 from tandem.gpu_memory.program import Program, end_as
+
+if TYPE_CHECKING:
+    from tandem.gpu_memory.run import Run
+    from tandem.gpu_memory.virtual_run import VirtualRun
 
 _FORMS = """\
 python -m tandem {name} [OPTIONS] (PROGRAM.py | -m MODULE) [ARGUMENTS]
@@ -35,13 +40,11 @@ def main(name: str, arguments: list[str]) -> None:
     program, *rest = options.module or options.program
     if options.module and program in _LAUNCHERS:
         sys.exit(f"tandem: {name}: {program} starts other processes, which are to be measured: write torchrun ... -m tandem {name} PROGRAM.py")
-    if options.devices:
-        _on_stand_in(options.devices, name, arguments)
-    from tandem.gpu_memory.ranks import Job
-    from tandem.gpu_memory.run import Run
-
+    kind, count = _devices(name, options.devices) if options.devices else ("", 0)
+    if kind == "cuda":
+        _on_stand_in(count, name, arguments)
     try:
-        Run(options, program, Job.of_launcher()).around(Program(program, rest, bool(options.module)).run)
+        _run(options, program, count).around(Program(program, rest, bool(options.module)).run)
     except Error as error:
         sys.exit(f"tandem: {error}")
     except BaseException as failure:  # the program's own
@@ -74,6 +77,19 @@ def tell_help(name: str) -> None:
     _parser(name).print_help()
 
 
+def _run(options: argparse.Namespace, program: str, virtual_devices: int) -> Run | VirtualRun:
+    if virtual_devices:
+        from tandem.gpu_memory.virtual_run import VirtualRun
+
+        if options.snapshot:
+            raise InvalidArgument("run: --snapshot is of PyTorch's own allocator: leave it out, or use --devices cuda:4")
+        return VirtualRun(options, program, virtual_devices)
+    from tandem.gpu_memory.ranks import Job
+    from tandem.gpu_memory.run import Run
+
+    return Run(options, program, Job.of_launcher())
+
+
 def _tell_of_files(paths: list[pathlib.Path], options: argparse.Namespace) -> None:
     """Prints what snapshots say, and writes one page for all of them."""
     from tandem.gpu_memory.page import page
@@ -101,7 +117,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     options.add_argument("--report", metavar="FILE.html", help="write a page, for all processes of this host")
     options.add_argument("--json", metavar="FILE", help="write the numbers")
     options.add_argument("--snapshot", metavar="FILE.pickle", help="write what pytorch.org/memory_viz shows, with causes")
-    options.add_argument("--devices", metavar="cuda:N", help="GPUs that a stand-in plays, on a machine without one")
+    options.add_argument("--devices", metavar="cuda:N|cpu:N", help="GPUs that a stand-in plays, or virtual devices in the place of GPUs")
     options.add_argument("-h", "--help", action="help", help="print this")
     options.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module, as of python -m")
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -115,15 +131,20 @@ def _positive(text: str) -> int:
     return number
 
 
-def _on_stand_in(devices: str, name: str, arguments: list[str]) -> None:
-    """Becomes the same command on GPUs of the stand-in."""
+def _devices(name: str, devices: str) -> tuple[str, int]:
     kind, _, count = devices.partition(":")
+    if kind not in ("cuda", "cpu") or not count.isdigit() or int(count) < 1:
+        sys.exit(f"tandem: {name}: --devices {devices}: expected cuda:N or cpu:N, such as cuda:4")
+    return kind, int(count)
+
+
+def _on_stand_in(count: int, name: str, arguments: list[str]) -> None:
+    """Becomes the same command on GPUs of the stand-in."""
     folder = pathlib.Path(__file__).parents[1] / "stand_in"
-    if kind != "cuda" or not count.isdigit() or int(count) < 1:
-        sys.exit(f"tandem: {name}: --devices {devices}: expected cuda:N, such as cuda:4")
     if not (folder / "lib" / "libcudart.so.13").exists():
-        sys.exit(f"tandem: {name}: --devices {devices}: this build has no stand-in for GPUs; build the target tandem_torch_stand_in")
+        sys.exit(f"tandem: {name}: --devices cuda:{count}: this build has no stand-in for GPUs; build the target tandem_torch_stand_in, "
+                 f"or use --devices cpu:{count}")
     place = next(i for i, argument in enumerate(arguments) if argument.startswith("--devices"))
     rest = arguments[:place] + arguments[place + (1 if "=" in arguments[place] else 2):]
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, str(folder), "--gpus", count, "-m", "tandem", name, *rest])
+    os.execv(sys.executable, [sys.executable, str(folder), "--gpus", str(count), "-m", "tandem", name, *rest])

@@ -18,13 +18,13 @@ class Link(NamedTuple):
     what: str
     source: str | None
     target: str | None
-    count: int
+    times: int
     nbytes: int  # 0: not known
     microseconds: float
 
     def __str__(self) -> str:
         way = f"{self.source} to {self.target}" if self.source else self.what
-        return f"{way:<44}{self.count:>6} times {size(self.nbytes) if self.nbytes else 'bytes not known':>16} {self.microseconds / 1000:>10.1f} ms"
+        return f"{way:<44}{self.times:>6} times {size(self.nbytes) if self.nbytes else 'bytes not known':>16} {self.microseconds / 1000:>10.1f} ms"
 
 
 def links_of(events: Iterable[Mapping[str, Any]]) -> list[Link]:

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: its help, its errors, and the names under which it is found."""
 
+import json
 import pathlib
+import tempfile
 import unittest
 
 import launched
@@ -37,7 +39,26 @@ class CommandTest(unittest.TestCase):
         for devices in ("gpu:4", "cuda:0", "cuda:x", "cuda"):
             done = tandem("memory", "--devices", devices, "train.py")
             self.assertEqual(done.status, 1)
-            self.assertIn(f"tandem: memory: --devices {devices}: expected cuda:N, such as cuda:4", done.errors)
+            self.assertIn(f"tandem: memory: --devices {devices}: expected cuda:N or cpu:N, such as cuda:4", done.errors)
+
+    def test_on_virtual_devices(self):
+        with tempfile.TemporaryDirectory() as folder:
+            numbers, page = pathlib.Path(folder, "a.json"), pathlib.Path(folder, "a.html")
+            done = tandem("memory", "--devices", "cpu:3", "--then", "continue", "--json", numbers, "--report", page, PROGRAMS / "train.py", "4", "500")
+            self.assertEqual(done.status, 0, done.errors)
+            told = json.loads(numbers.read_text())
+            self.assertIn("<svg", page.read_text())
+        self.assertEqual(done.output.count("step"), 4)
+        self.assertIn("train.py: step 3", done.errors)
+        first, *others = (device["peak_bytes"] for device in told["devices"])
+        self.assertEqual(len(others), 2)
+        self.assertGreater(first, 2 * max(others))
+        self.assertGreater(min(others), 0)
+
+    def test_no_snapshot_of_virtual_devices(self):
+        done = tandem("memory", "--devices", "cpu:2", "--snapshot", "a.pickle", PROGRAMS / "train.py")
+        self.assertEqual(done.status, 1)
+        self.assertIn("--snapshot is of PyTorch's own allocator", done.errors)
 
     @launched.needed
     def test_on_the_stand_in(self):

@@ -74,7 +74,7 @@ class TraceFileTest(unittest.TestCase):
             work("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 10, device=0, bytes=4096), work("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 5, device=0, bytes=4096),
             work("gpu_memcpy", "Memcpy PtoP (Device -> Device)", 30, device=0, bytes=1 << 20, fromDevice=0, inDevice=0, toDevice=2),
             work("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, device=1), work("kernel", "gemm", 99, device=1))
-        told = [(link.what, link.source, link.target, link.count, link.nbytes, link.microseconds) for link in trace.links]
+        told = [(link.what, link.source, link.target, link.times, link.nbytes, link.microseconds) for link in trace.links]
         self.assertEqual(told, [("copy", "cuda:0", "cuda:2", 1, 1 << 20, 30), ("ncclDevKernel_AllReduce_Sum_f32_RING_LL on cuda:1", None, None, 1, 0, 20),
                                 ("copy", "host", "cuda:0", 2, 8192, 15)])
         self.assertRegex(trace.text(), r"cuda:0 to cuda:2 +1 times +1\.0 MiB")
