@@ -2,25 +2,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program, which trains, compares and explains tandem's own models without PyTorch: python -m tandem compare --help.
 
-`run` and `memory PROGRAM.py` tell what filled PyTorch's GPUs in a step of a program, without the extension modules."""
+`run` and `memory PROGRAM.py` tell what filled PyTorch's GPUs in a step of a program, `explain TRACE.json` reads a trace of its profiler, and
+`stand_in` plays GPUs: these need no extension modules."""
 
 import os
 import pathlib
 import sys
 
+_HELP = ("-h", "--help", "--help-all")
+_FILES = (".py", ".pickle")
+_TRACES = (".json", ".json.gz")
+
 
 def main() -> None:
-    """Becomes the program, with the arguments of this process; what is about PyTorch's GPUs is done here."""
+    """Becomes the program, with the arguments of this process; what is about programs of PyTorch is done here."""
     command, *arguments = sys.argv[1:] or [""]
-    if command == "run" or (command == "memory" and any(argument.endswith((".py", ".pickle")) for argument in arguments)):
-        from tandem.gpu_memory.run import main as run
+    if command == "stand_in":
+        from tandem.stand_in.__main__ import main as on_stand_in
 
-        run(arguments)
+        sys.exit(on_stand_in(arguments))
+    if command == "run" or (command == "memory" and _names_program(arguments)):
+        from tandem.gpu_memory.command import main as run
+
+        run(command, arguments)
+        return
+    if command == "explain" and arguments and arguments[0].endswith(_TRACES):
+        from tandem.gpu_memory.command import explain
+
+        explain(arguments)
         return
     program = pathlib.Path(__file__).parent / "bin" / "tandem"
+    if command == "memory" and arguments and arguments[0] in _HELP:
+        from tandem.gpu_memory.command import tell_help
+
+        tell_help(command)
+        if not program.exists():
+            return
+        print("\nA model of tandem's own, on tandem's devices: python -m tandem memory --model mlp --devices cpu:4\n", flush=True)
     if not program.exists():
         sys.exit(f"tandem: {program} is missing; build it, or install the package again")
     os.execv(program, ["tandem", *sys.argv[1:]])
+
+
+def _names_program(arguments: list[str]) -> bool:
+    """Whether they name a program of PyTorch, or a file that PyTorch wrote."""
+    return any(argument == "-m" or argument.endswith(_FILES) for argument in arguments)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpu-check pack, brief, bundle and run."""
+"""scripts/gpu-check pack, brief, torch-memory, bundle and run."""
 
 import argparse
 import pathlib
@@ -12,6 +12,7 @@ from . import bundle, pack
 from .brief import check as brief
 from .check import Check
 from .parts import PARTS
+from .torch_memory import check as torch_memory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -101,6 +102,14 @@ def add_brief(commands):
     brief_.add_argument("--seconds", type=float, default=BRIEF_SECONDS, help="when it ends (default: %(default)s)")
 
 
+def add_torch_memory(commands):
+    command = commands.add_parser("torch-memory", help="check what is told of the memory of PyTorch's GPUs, in eight minutes",
+                                  description="Compares what tandem memory tells with the allocator's, the driver's and nvidia-smi's figures. "
+                                  "It needs PyTorch with CUDA and no build; each stage's results are written before the next begins.")
+    command.add_argument("--out", type=pathlib.Path, required=True, help="folder of the results")
+    command.add_argument("--seconds", type=float, default=torch_memory.SECONDS, help="when it ends (default: %(default)s)")
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="gpu-check", description=ABOUT,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -110,6 +119,7 @@ def parse(arguments):
     make.add_argument("folder", metavar="DIR", type=pathlib.Path)
     add_pack(commands)
     add_brief(commands)
+    add_torch_memory(commands)
     run = commands.add_parser("run", help="run the parts on this machine", description=RUN,
                               formatter_class=argparse.RawDescriptionHelpFormatter)
     run.add_argument("--part", choices=PARTS, action="append", help="run only this part; may be repeated")
@@ -131,7 +141,7 @@ def parse(arguments):
             args.budget = QUICK_BUDGET if args.quick else BUDGET
         if args.budget <= 0 or args.rounds < 1:
             parser.error("--budget must be above 0, and --rounds at least 1")
-    if args.command == "brief" and args.seconds <= 0:
+    if args.command in ("brief", "torch-memory") and args.seconds <= 0:
         parser.error("--seconds must be above 0")
     return args
 
@@ -174,4 +184,6 @@ def main(arguments=None):
     if args.command == "brief":
         signal.signal(signal.SIGTERM, end_steps)
         return brief.run(args, say, started)
+    if args.command == "torch-memory":
+        return torch_memory.run(args.out, args.seconds, say)
     return write(args)

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <exception>
 #include <functional>
 #include <new>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,6 +16,7 @@
 #include "cli/command_line.hpp"
 #include "cli/console.hpp"
 #include "cli/limits.hpp"
+#include "cli/programs_of_torch.hpp"
 #include "cli/signals.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/waiting.hpp"
@@ -22,6 +25,8 @@ namespace tandem::cli {
 namespace {
 
 int run(int argc, char** argv) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (is_about_torch(words)) become_python(words);
   const std::function<int()> chosen = read_command_line(argc, argv);
   if (!chosen) return 0;
   choose_waiting(argv);

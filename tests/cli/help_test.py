@@ -74,7 +74,7 @@ class HelpTest(ProgramTest):
                 self.assertLessEqual(len(first), 10)
                 self.assertLess(set(first), of_all)
                 line = f"tandem {' '.join(command)} --help-all prints all {len(of_all | HELP)} options, by subject."
-                self.assertEqual(text.splitlines()[-1], line)
+                self.assertIn(line, text.splitlines()[-4:])
 
     def test_descriptions_are_broken_between_words(self):
         for command in self.commands():

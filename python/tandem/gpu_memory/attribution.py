@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from tandem.gpu_memory import causes
-from tandem.gpu_memory.graph import BROADCAST
+from tandem.gpu_memory.graph import BROADCAST, SEVERAL
 from tandem.gpu_memory.marks import Mark, Marks
 from tandem.gpu_memory.notes import Note, Notes
 from tandem.gpu_memory.replay import Block
@@ -32,7 +32,7 @@ class Share(NamedTuple):
 class KnownSizes(NamedTuple):
     """What tells blocks that no tensor of Python leads to."""
 
-    casts: dict[str, set[int]]  # by module: bytes of its parameters in 16 bit, where autocast is on
+    casts: dict[str, Counter[int]]  # by module: bytes of the parameters that it may use in 16 bit, where autocast is on, and how many
     buckets: set[int]  # bytes of those of DistributedDataParallel
     cublas: set[tuple[int, int]]  # GPU and address of its workspaces
 
@@ -44,7 +44,7 @@ class Attribution:
         self._marks, self._known, self._ends = marks, known, ends
         self._notes_of = notes.of_blocks
         self._backward = marks.first("backward")
-        self._cast: dict[tuple[int, str, int], int] = defaultdict(int)
+        self._cast: Counter[tuple[Mark, int]] = Counter()
 
     def shares(self, blocks: Iterable[Block]) -> dict[Block, list[Share]]:
         """Of all blocks of a GPU, in the order of their births."""
@@ -65,7 +65,7 @@ class Attribution:
                 cause = causes.OUTPUT
             elif cause == causes.UNNAMED and block.size in self._known.buckets:
                 cause = causes.DDP_BUCKET
-            elif weak and cause == causes.UNNAMED:
+            elif weak and (cause == causes.UNNAMED or (cause == causes.LOSS_SAVED and self._outlives_step(block))):
                 cause = causes.HELD
             module = born.module if born else notes[0].owner if notes else ""
             return [Share(cause, phase, module, block.size)]
@@ -85,7 +85,7 @@ class Attribution:
         if born is None:
             return causes.UNNAMED
         if born.phase == "update":
-            return causes.UPDATE_WORKSPACE if self._died_within(block, born) else causes.UNNAMED
+            return causes.UPDATE_WORKSPACE  # its state was noted
         if born.phase == "backward":
             return self._in_backward(block, born)
         if born.phase in ("forward", "recompute"):
@@ -94,16 +94,17 @@ class Attribution:
             return causes.LOSS_SAVED
         if born.phase == "loss":
             return causes.LOSS_SAVED if born.time else causes.UNNAMED
-        return causes.WORKSPACE if born.phase == "replicate" and self._died_within(block, born) else causes.UNNAMED
+        return causes.WORKSPACE if self._died_within(block, born) else causes.UNNAMED
 
     def _in_backward(self, block: Block, born: Mark) -> str:
         if born.op.startswith("loss:"):
             return causes.LOSS_BACKWARD
         if not born.op:
-            return causes.UNNAMED
+            return causes.LOSS_BACKWARD  # what it begins with
         if born.op.endswith(BROADCAST):
             return causes.GRADIENT_SUM
-        return causes.WORKSPACE if self._died_within(block, born) else causes.GRADIENT_OF_ACTIVATION
+        of_one = born.op != SEVERAL and self._died_within(block, born)
+        return causes.WORKSPACE if of_one else causes.GRADIENT_OF_ACTIVATION
 
     def _in_forward(self, block: Block, born: Mark) -> str:
         if self._is_cast(block, born):
@@ -114,11 +115,11 @@ class Attribution:
 
     def _is_cast(self, block: Block, born: Mark) -> bool:
         """Whether autocast keeps a parameter in 16 bit there: it has the size of one, and outlives the module."""
-        if block.size not in self._known.casts.get(born.module, ()) or self._died_within(block, born):
+        sizes: Counter[int] = self._known.casts.get(born.module, Counter())
+        if block.size not in sizes or self._died_within(block, born):
             return False
-        key = (block.device, born.module, block.size)
-        self._cast[key] += 1
-        return self._cast[key] == 1
+        self._cast[born, block.size] += 1
+        return self._cast[born, block.size] <= sizes[block.size]
 
     def _died_within(self, block: Block, born: Mark) -> bool:
         died = self._death(block)
@@ -126,6 +127,10 @@ class Attribution:
             return False
         end = self._marks.end_of(born)
         return end is None or died <= end
+
+    def _outlives_step(self, block: Block) -> bool:
+        """Whether it is there when the step is done, unlike what the graph keeps."""
+        return block.died is None and block.device not in self._ends and self._backward is not None
 
     def _is_saved(self, block: Block) -> bool:
         if self._backward is None or (block.born_time or 0) > self._backward:

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tandem.gpu_memory import causes
 from tandem.gpu_memory.attribution import Attribution, KnownSizes, Share
 from tandem.gpu_memory.marks import Marks
+from tandem.gpu_memory.module_paths import block_of
 from tandem.gpu_memory.notes import Notes
 from tandem.gpu_memory.outside import Driver
 from tandem.gpu_memory.replay import Block, Moment, Replay
@@ -29,8 +31,9 @@ class Recording:
     snapshot: Mapping[str, Any]  # when it ended
     marks: Marks
     notes: Notes
-    cast_sizes: dict[str, set[int]]
+    cast_sizes: dict[str, Counter[int]]
     bucket_sizes: set[int]
+    block_inputs: dict[tuple[int, str], int]
     rows: int
     cublas: set[tuple[int, int]]
     driver: dict[int, Driver]
@@ -90,7 +93,21 @@ def _gpu(replay: Replay, attribution: Attribution, recording: Recording, failed:
         outside_bytes=recording.driver.get(replay.device, _UNKNOWN).outside,
         rows=rows_of(rows, peak.allocated),
         line=_line(replay, shares),
+        recomputable_bytes=_recomputable(replay.device, rows, recording.block_inputs),
     )
+
+
+def _recomputable(device: int, rows: Mapping[tuple[str, str, str], int], inputs: Mapping[tuple[int, str], int]) -> int:
+    """What goes if each repeated block keeps its inputs alone: one after the other is there again in backward."""
+    saved: Counter[str] = Counter()
+    for (cause, _, module), nbytes in rows.items():
+        block = block_of(module)
+        if cause == causes.SAVED and block:
+            saved[block] += nbytes
+    if len(saved) < 2:
+        return 0
+    again = [max(nbytes - inputs.get((device, block), 0), 0) for block, nbytes in saved.items()]
+    return sum(again) - max(again)
 
 
 def _label(replay: Replay, moment: Moment) -> str:

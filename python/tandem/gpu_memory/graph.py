@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""One walk over the graph when backward begins: each node then says when it runs, and what its gradients are."""
+"""One walk over the graph when backward begins: which nodes it has, and where they lie."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 BROADCAST = "BroadcastBackward"
+SEVERAL = "several"  # the op of marks of more than one node
 _GATHER, _LEAF = "GatherBackward", "AccumulateGrad"
 # These allocate nothing, and pass a gradient's storage on, so that the next node tells of it.
 _VIEWS = frozenset(
@@ -21,13 +22,10 @@ _VIEWS = frozenset(
 class NodePlace(NamedTuple):
     """A node of the graph: its op, its number, and the GPU of the replica of torch.nn.DataParallel that it lies in; None: in none."""
 
+    node: Any
     op: str
     sequence: int
     replica: int | None
-
-    @property
-    def is_leaf(self) -> bool:
-        return self.op.endswith(_LEAF)
 
     @property
     def is_broadcast(self) -> bool:
@@ -37,15 +35,17 @@ class NodePlace(NamedTuple):
     def is_gather(self) -> bool:
         return self.op.endswith(_GATHER)
 
+    @property
+    def thread(self) -> int:
+        """The GPU whose thread of backward runs the node."""
+        return _device(self.node) if self.replica is None else self.replica
 
-BeforeNode = Callable[[NodePlace, Any], Callable[[Sequence[torch.Tensor]], None]]
 
-
-def watch(roots: Sequence[torch.Tensor], before: BeforeNode) -> list[torch.Tensor]:
-    """Lets `before(place, node)` make a function for each node behind `roots`, which is called with the gradients
-    that come to it. Returns the leaves. Nothing of a node is read that would unpack what it has saved: in a checkpoint that
-    would compute it."""
-    leaves: list[torch.Tensor] = []
+def nodes_behind(roots: Sequence[torch.Tensor]) -> tuple[list[NodePlace], list[Any]]:
+    """The nodes of a graph that may allocate memory, and those of its leaves. Nothing of a node is read that would unpack what it has saved: in
+    a checkpoint that would compute it."""
+    nodes: list[NodePlace] = []
+    leaves: list[Any] = []
     seen: set[Any] = set()
     todo: list[tuple[Any, int | None]] = [(x.grad_fn, None) for x in roots if isinstance(x, torch.Tensor)]
     while todo:
@@ -53,22 +53,18 @@ def watch(roots: Sequence[torch.Tensor], before: BeforeNode) -> list[torch.Tenso
         if node is None or node in seen:
             continue
         seen.add(node)
-        place = NodePlace(node.name(), _sequence(node), replica)
-        if place.is_leaf:
-            leaves.append(node.variable)
-        if place.op not in _VIEWS:
-            node.register_prehook(before(place, node))
+        op = node.name()
+        if op.endswith(_LEAF):
+            leaves.append(node)
+            continue
+        place = NodePlace(node, op, node._sequence_nr(), replica)
+        if op not in _VIEWS:
+            nodes.append(place)
+        gathers, inside = place.is_gather, None if place.is_broadcast else replica
         for following, _ in node.next_functions:
-            if place.is_gather and following is not None:
-                todo.append((following, _device(following)))
-            else:
-                todo.append((following, None if place.is_broadcast else replica))
-    return leaves
-
-
-def _sequence(node: Any) -> int:
-    number = node._sequence_nr()
-    return number if number < 2**62 else -1  # a leaf's is the largest there is
+            if following is not None and following not in seen:
+                todo.append((following, _device(following) if gathers else inside))
+    return nodes, leaves
 
 
 def _device(node: Any) -> int:

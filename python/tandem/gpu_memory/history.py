@@ -26,7 +26,7 @@ def check_build() -> None:
     if torch.version.cuda is None:
         raise DeviceError(
             f"memory: PyTorch {torch.__version__} was built without CUDA: install one with it "
-            "(pip install torch, see pytorch.org/get-started), or use virtual devices, by tandem.register_devices()"
+            "(pip install torch, see pytorch.org/get-started), or use virtual devices: python -m tandem memory --devices cpu:4 PROGRAM.py"
         )
 
 
@@ -35,8 +35,9 @@ def check() -> None:
     check_build()
     if not torch.cuda.is_available():
         raise DeviceError(
-            "memory: PyTorch finds no GPU (torch.cuda.is_available() is False): look at nvidia-smi, "
-            "or use virtual devices, by tandem.register_devices()"
+            "memory: PyTorch finds no GPU (torch.cuda.is_available() is False): look at nvidia-smi; without a GPU, let a stand-in play "
+            "four: python -m tandem memory --devices cuda:4 PROGRAM.py (in a test: python -m tandem stand_in), or use virtual devices "
+            "in their place: --devices cpu:4"
         )
     backend = torch.cuda.memory.get_allocator_backend()
     if backend != "native":

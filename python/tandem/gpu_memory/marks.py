@@ -7,7 +7,6 @@ from __future__ import annotations
 import bisect
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -22,14 +21,14 @@ def now() -> int:
 
 
 class Mark(NamedTuple):
-    """From `time` on the thread `thread`, which has the GPU `device`, is in this phase and module.
+    """From `time` on the thread of line `line`, which has the GPU `device`, is in this phase and module.
 
     `sequence` is the number of the next node of the graph that the thread makes. `depth` counts the modules that
     are open around it. `op` is the node, in backward.
     """
 
     time: int
-    thread: int
+    line: int
     device: int
     phase: str
     module: str = ""
@@ -38,46 +37,57 @@ class Mark(NamedTuple):
     op: str = ""
 
 
-@dataclass
 class _Line:
-    """The marks of one thread, in order."""
+    """The marks of one thread, in order. Its times and sequence numbers are listed when they are asked for, to be searched."""
 
-    marks: list[Mark] = field(default_factory=list)
-    times: list[int] = field(default_factory=list)
-    sequences: list[int] = field(default_factory=list)
+    def __init__(self, number: int) -> None:
+        self.number, self.label = number, f"{_PREFIX}{number}."
+        self.marks: list[Mark] = []
+        self._times: list[int] = []
+        self._sequences: list[int] = []
+
+    @property
+    def times(self) -> list[int]:
+        self._times += [mark.time for mark in self.marks[len(self._times):]]
+        return self._times
+
+    @property
+    def sequences(self) -> list[int]:
+        self._sequences += [mark.sequence for mark in self.marks[len(self._sequences):]]
+        return self._sequences
+
+
+class _Own(threading.local):
+    """The calling thread's line."""
+
+    line: _Line | None = None
 
 
 class Marks:
-    """A log of marks, and a search in it. Where PyTorch can label its history by thread, the label is the mark's number."""
+    """A log of marks, and a search in it. Where PyTorch can label its history by thread, the label is the mark's line and place."""
 
     def __init__(self, labels: bool | None = None) -> None:
         able = hasattr(torch.cuda.memory, "_set_memory_metadata")
         self._labels = able if labels is None else labels and able
         self._former = torch.cuda.memory._get_memory_metadata() if self._labels and torch.cuda.is_initialized() else ""
-        self._all: list[Mark] = []
-        self._lines: dict[int, _Line] = {}
+        self._lines: list[_Line] = []
+        self._own = _Own()
         self._by_phase: dict[str, list[int]] = {}
         self._sorted = 0  # marks that _by_phase has
         self._lock = threading.Lock()
 
     def set(self, phase: str, module: str = "", depth: int = 0, op: str = "") -> None:
         """The calling thread goes on in this phase and module."""
-        thread = threading.get_ident()
-        mark = Mark(now(), thread, torch.cuda.current_device(), phase, module, depth, sequence_number(), op)
-        with self._lock:
-            number = len(self._all)
-            self._all.append(mark)
-            line = self._lines.setdefault(thread, _Line())
-        line.marks.append(mark)
-        line.times.append(mark.time)
-        line.sequences.append(mark.sequence)
+        line = self._own.line or self._new_line()
+        marks = line.marks
         if self._labels:
-            torch.cuda.memory._set_memory_metadata(f"{_PREFIX}{number}")
+            torch._C._cuda_setMemoryMetadata(f"{line.label}{len(marks)}")
+        marks.append(Mark(now(), line.number, torch._C._cuda_getDevice(), phase, module, depth, sequence_number(), op))
 
     def last(self) -> Mark | None:
         """The calling thread's last mark."""
-        line = self._lines.get(threading.get_ident())
-        return line.marks[-1] if line else None
+        line = self._own.line
+        return line.marks[-1] if line and line.marks else None
 
     def clear_label(self) -> None:
         """The calling thread's later allocations carry the label again that the program gave them."""
@@ -86,33 +96,34 @@ class Marks:
 
     def find(self, device: int, when: int, label: str) -> Mark | None:
         """Where the thread was that made an entry of the history; without a label: the likeliest one by time and GPU."""
-        if label.startswith(_PREFIX) and label[len(_PREFIX):].isdigit():
-            number = int(label[len(_PREFIX):])
-            return self._all[number] if number < len(self._all) else None
+        number, _, place = label.removeprefix(_PREFIX).partition(".")
+        if label.startswith(_PREFIX) and number.isdigit() and place.isdigit():
+            known = int(number) < len(self._lines) and int(place) < len(self._lines[int(number)].marks)
+            return self._lines[int(number)].marks[int(place)] if known else None
         here: list[Mark] = []
-        for line in self._lines.values():
-            place = bisect.bisect_right(line.times, when)
-            if place:
-                here.append(line.marks[place - 1])
+        for line in self._lines:
+            before = bisect.bisect_right(line.times, when)
+            if before:
+                here.append(line.marks[before - 1])
         # A thread that is inside of a module or node of this GPU, before one that only has the GPU.
         return max(here, key=lambda m: (m.device == device, m.depth > 0, m.time), default=None)
 
-    def of_node(self, sequence: int, caller: int | None, device: int | None) -> Mark | None:
-        """Where a node of the graph was made: in the thread `caller`, or (None) in a thread that had the GPU `device`."""
-        if caller is not None:
-            lines = [self._lines[caller]] if caller in self._lines else []
+    def of_node(self, sequence: int, replica: int | None) -> Mark | None:
+        """Where a node of the graph was made: in the calling thread, or in a thread that had the GPU `replica`."""
+        if replica is None:
+            lines = [self._own.line] if self._own.line else []
         else:
-            lines = [line for line in self._lines.values() if line.marks[0].device == device and line.marks[0].depth]
+            lines = [line for line in self._lines if line.marks[0].device == replica and line.marks[0].depth]
         found: list[Mark] = []
         for line in lines:
             place = bisect.bisect_right(line.sequences, sequence)
-            if place and (place < len(line.marks) or caller is not None):
+            if place and (place < len(line.marks) or replica is None):
                 found.append(line.marks[place - 1])
         return max(found, key=lambda m: (m.depth, m.time), default=None)
 
     def end_of(self, mark: Mark) -> int | None:
         """When the thread left what `mark` says; None: it did not."""
-        line = self._lines[mark.thread]
+        line = self._lines[mark.line]
         for later in line.marks[bisect.bisect_right(line.times, mark.time):]:
             if later.depth < mark.depth or later.phase != mark.phase or (mark.op and later is not mark):
                 return later.time
@@ -133,14 +144,18 @@ class Marks:
 
     def _times_of(self, phase: str) -> list[int]:
         """When threads began a phase, in order."""
-        if len(self._all) != self._sorted:  # it is asked after the recording, mostly
-            self._by_phase, self._sorted = {}, len(self._all)
-            for mark in self._all:
-                self._by_phase.setdefault(mark.phase, []).append(mark.time)
+        count = sum(len(line.marks) for line in self._lines)
+        if count != self._sorted:  # it is asked after the recording, mostly
+            self._by_phase, self._sorted = {}, count
+            for line in self._lines:
+                for mark in line.marks:
+                    self._by_phase.setdefault(mark.phase, []).append(mark.time)
             for times in self._by_phase.values():
                 times.sort()
         return self._by_phase.get(phase, [])
 
-    @property
-    def count(self) -> int:
-        return len(self._all)
+    def _new_line(self) -> _Line:
+        with self._lock:
+            self._own.line = _Line(len(self._lines))
+            self._lines.append(self._own.line)
+        return self._own.line

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections import Counter
 from typing import Any
 
 import torch
@@ -13,7 +15,7 @@ from torch.nn.modules import module as modules
 
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.marks import Mark, Marks
-from tandem.gpu_memory.module_paths import ModulePaths, is_replica, is_wrapper, owned
+from tandem.gpu_memory.module_paths import ModulePaths, block_of, is_replica, is_wrapper, owned
 from tandem.gpu_memory.notes import Notes, tensors_in
 
 
@@ -34,15 +36,17 @@ class ModuleHooks:
         self._paths = ModulePaths()
         self.thread = _Thread()
         self.outputs: set[tuple[int, int]]  # thread and number of the nodes that made the model's outputs
-        self.cast_sizes: dict[str, set[int]]  # by module: bytes of its parameters in 16 bit, where autocast is on
+        self._casts: dict[str, dict[str, Counter[int]]]  # by module, where autocast is on: bytes in 16 bit of its parameters, and its parts'
         self.bucket_sizes: set[int]  # bytes of the buckets of DistributedDataParallel
+        self._noted: set[int]  # modules whose members are known, by id; those of the program live as long as the recording
+        self.block_inputs: dict[tuple[int, str], int]  # by GPU and repeated block: bytes that it is called with
         self.rows: int  # of the batch, as a wrapper's outputs have them
         self.names: dict[int, str] = {}  # of parameters, by id; the program's parameters live as long as the recording
         self._handles: list[Any] = []
 
     def use(self, marks: Marks, notes: Notes) -> None:
         self._marks, self._notes = marks, notes
-        self.outputs, self.cast_sizes, self.bucket_sizes, self.rows = set(), {}, set(), 0
+        self._noted, self.outputs, self._casts, self.bucket_sizes, self.block_inputs, self.rows = set(), set(), {}, set(), {}, 0
 
     def attach(self) -> None:
         self._handles = [
@@ -60,7 +64,9 @@ class ModuleHooks:
         is_root = not thread.open or (thread.wrappers == len(thread.open) and copy)
         path = self._paths.of(module)
         if is_root and not _needs_gradient(inputs):
-            self._notes.add(inputs, causes.INPUT, "")
+            self._notes.add((inputs, _keywords()), causes.INPUT, "")
+        if path and block_of(path) == path:
+            self.block_inputs[torch.cuda.current_device(), path] = sum(x.nbytes for x in tensors_in(inputs))
         self._note_members(module, path, copy)
         if not thread.open:
             thread.interrupted = self._marks.last() if _in_backward() else None
@@ -100,10 +106,21 @@ class ModuleHooks:
         else:
             self._marks.set(_phase("forward"), thread.open[-1], len(thread.open))
 
+    def cast_sizes(self) -> dict[str, Counter[int]]:
+        """By module: bytes of the parameters that autocast may make in 16 bit there, and how many; those of parts that were not called
+        are used by the module itself."""
+        return {path: sum((sizes for part, sizes in parts.items() if part == path or part not in self._casts), Counter())
+                for path, parts in self._casts.items()}
+
     def _note_members(self, module: nn.Module, path: str, copy: bool) -> None:
+        if not copy and id(module) in self._noted:
+            return
+        self._noted.add(id(module))
         former = getattr(module, "_former_parameters", {})
         cause = causes.PARAMETER_COPY if copy else causes.PARAMETER
-        cast = torch.is_autocast_enabled("cuda")
+        if torch.is_autocast_enabled("cuda") and path not in self._casts:
+            parts = (part for part in (module, *module._modules.values()) if part is not None)
+            self._casts[path] = {self._paths.of(part): _cast_sizes(part) for part in parts}
         for name, x in [*module._parameters.items(), *former.items()]:
             if x is not None:
                 owner = owned(path, name)
@@ -111,8 +128,6 @@ class ModuleHooks:
                 if not copy:
                     self.names.setdefault(id(x), owner)
                     self._note_gradient(x, owner)
-                if cast and x.dtype == torch.float32:
-                    self.cast_sizes.setdefault(path, set()).add(2 * x.numel())
         for name, x in module._buffers.items():
             if x is not None:
                 self._notes.add(x, causes.BUFFER, owned(path, name))
@@ -128,6 +143,18 @@ class ModuleHooks:
             self._notes.add(x, causes.OUTPUT, "")
             if x.grad_fn is not None and not copy:
                 self.outputs.add((ident, x.grad_fn._sequence_nr()))
+
+
+def _keywords() -> Any:
+    """What the module that a hook is called for was given by keyword, which PyTorch does not tell the hooks of all modules."""
+    frame = sys._getframe(2)
+    return frame.f_locals.get("kwargs") if frame.f_code.co_filename == modules.__file__ else None
+
+
+def _cast_sizes(module: nn.Module) -> Counter[int]:
+    """Bytes in 16 bit of a module's own parameters, and how many have so many."""
+    own = (*module._parameters.values(), *getattr(module, "_former_parameters", {}).values())
+    return Counter(2 * x.numel() for x in own if x is not None and x.dtype == torch.float32)
 
 
 def _in_backward() -> bool:

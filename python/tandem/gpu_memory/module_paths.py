@@ -40,3 +40,10 @@ class ModulePaths:
 def owned(path: str, name: str) -> str:
     """The path of a module's member."""
     return f"{path}.{name}" if path else name
+
+
+def block_of(path: str) -> str:
+    """The repeated block that a module lies in, as 'encoder.layer.3': the path up to its first number; empty: it lies in none."""
+    parts = path.split(".")
+    number = next((i for i, part in enumerate(parts) if part.isdigit()), None)
+    return "" if number is None else ".".join(parts[: number + 1])

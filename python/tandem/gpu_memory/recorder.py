@@ -67,7 +67,7 @@ class Recorder:
 
     def stop(self, failure: BaseException | None = None) -> None:
         """Ends the recording; after torch.OutOfMemoryError the report is of the moment of the failed allocation."""
-        self._out_of_memory = isinstance(failure, torch.OutOfMemoryError)
+        self._out_of_memory = _ran_out(failure)
         self._detach()
         self._marks.clear_label()
         try:
@@ -100,8 +100,8 @@ class Recorder:
 
     def _recording(self) -> Recording:
         history.check_length(self.snapshot)
-        return Recording(self._segments, self.snapshot, self._marks, self._notes, self._modules.cast_sizes,
-                         self._modules.bucket_sizes, self._modules.rows, self._cublas, self._driver, self._out_of_memory)
+        return Recording(self._segments, self.snapshot, self._marks, self._notes, self._modules.cast_sizes(),
+                         self._modules.bucket_sizes, self._modules.block_inputs, self._modules.rows, self._cublas, self._driver, self._out_of_memory)
 
     def __enter__(self) -> Recorder:
         self.start()
@@ -109,6 +109,13 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.stop(error)
+
+
+def _ran_out(failure: BaseException | None) -> bool:
+    """Whether that is the reason, or what lies behind it: torch.multiprocessing.spawn exits then."""
+    while failure is not None and not isinstance(failure, torch.OutOfMemoryError):
+        failure = failure.__cause__ or failure.__context__
+    return failure is not None
 
 
 def measure(step: Callable[[], object], labels: bool | None = None) -> GpuMemory:

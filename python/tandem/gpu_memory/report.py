@@ -8,9 +8,12 @@ import dataclasses
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tandem.gpu_memory import causes
+
+if TYPE_CHECKING:
+    from tandem.gpu_memory.advice import Remedy
 
 SCHEMA_VERSION = 1
 
@@ -64,6 +67,7 @@ class Gpu:
     outside_bytes: int  # in use on the GPU outside of PyTorch's allocator; 0: not known
     rows: list[Row]
     line: list[Instant] = field(default_factory=list, repr=False)
+    recomputable_bytes: int = 0  # what recomputation of each repeated block would save; 0: there are none
 
     @property
     def name(self) -> str:
@@ -138,9 +142,13 @@ class GpuMemory:
 
     def advice(self) -> list[str]:
         """What to do about the fullest GPU: sentences with what each remedy would save, the largest first."""
-        from tandem.gpu_memory.advice import advice
+        return [remedy.sentence for remedy in self.remedies()]
 
-        return advice(self)
+    def remedies(self) -> list[Remedy]:
+        """The same as data."""
+        from tandem.gpu_memory.advice import remedies
+
+        return remedies(self)
 
     @staticmethod
     def from_dict(told: dict[str, Any]) -> GpuMemory:
@@ -174,6 +182,7 @@ def _device(gpu: Gpu) -> dict[str, Any]:
         "waiting_bytes": gpu.waiting_bytes,
         "total_bytes": gpu.total_bytes,
         "outside_bytes": gpu.outside_bytes,
+        "recomputable_bytes": gpu.recomputable_bytes,
         "rows": [{"cause": row.cause, "category": causes.CATEGORIES[row.cause], "phase": row.phase, "module": row.module, "bytes": row.nbytes}
                  for row in gpu.rows],
         "line": [{"microseconds": at.microseconds, "by_cause": at.by_cause} for at in gpu.line],
@@ -191,4 +200,5 @@ def _gpu(device: dict[str, Any]) -> Gpu:
         outside_bytes=device["outside_bytes"],
         rows=[Row(row["cause"], row["phase"], row["module"], row["bytes"]) for row in device["rows"]],
         line=[Instant(at["microseconds"], at["by_cause"]) for at in device["line"]],
+        recomputable_bytes=device["recomputable_bytes"],
     )

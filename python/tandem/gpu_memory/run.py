@@ -1,120 +1,72 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""tandem run --memory PROGRAM: what filled each GPU in a step of a program that knows nothing of tandem."""
+"""One run of a program that knows nothing of tandem: what filled each GPU in a step of it."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pathlib
 import sys
+from collections.abc import Callable
 
-from tandem.errors import Error
-from tandem.gpu_memory.program import Ended, Program, end_as
+import torch.distributed
 
-_USAGE = "tandem run --memory [--step N] [--then end|continue] [--report FILE.html] [--json FILE] [--snapshot FILE.pickle] [--devices cuda:N] (PROGRAM.py | -m MODULE) [ARGUMENTS]"
-
-
-def main(arguments: list[str]) -> None:
-    """The command, with what stands behind its name."""
-    options = _parser().parse_args(arguments)
-    if options.program and all(name.endswith(".pickle") for name in options.program):
-        _tell_of_files([pathlib.Path(name) for name in options.program], options)
-        return
-    if options.module:
-        name, *rest = options.module
-    elif options.program:
-        name, *rest = options.program
-    else:
-        sys.exit(f"usage: {_USAGE}")
-    if options.devices:
-        _on_stand_in(options.devices, arguments)
-    try:
-        Run(options, Program(name, rest, bool(options.module))).go()
-    except Error as error:
-        sys.exit(f"tandem: {error}")
-
-
-def _tell_of_files(paths: list[pathlib.Path], options: argparse.Namespace) -> None:
-    """Prints what snapshots say, and writes one page for all of them."""
-    from tandem.gpu_memory.page import page
-    from tandem.gpu_memory.snapshot_file import read
-
-    try:
-        reports = [(path.name, read(path)) for path in paths]
-    except Error as error:
-        sys.exit(f"tandem: {error}")
-    print("\n\n".join(f"{name}\n\n{report.text()}" for name, report in reports))
-    if options.report:
-        pathlib.Path(options.report).write_text(page(reports))
-    if options.json:
-        told = [report.as_dict() for _, report in reports]
-        pathlib.Path(options.json).write_text(json.dumps(told[0] if len(told) == 1 else told))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("tandem run", usage=_USAGE, description=__doc__)
-    parser.add_argument("--memory", action="store_true", help="tell what filled each GPU (the default)")
-    parser.add_argument("--step", type=_positive, default=3, help="the step to measure, from 1 (3)")
-    parser.add_argument("--then", choices=("end", "continue"), default="end", help="what the program does after that step (end)")
-    parser.add_argument("--report", metavar="FILE.html", help="write a page, for all ranks of this host")
-    parser.add_argument("--json", metavar="FILE", help="write the numbers")
-    parser.add_argument("--snapshot", metavar="FILE.pickle", help="write what pytorch.org/memory_viz shows, with causes")
-    parser.add_argument("--devices", metavar="cuda:N", help="GPUs that a stand-in plays, on a machine without one")
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module, as of python -m")
-    parser.add_argument("program", nargs=argparse.REMAINDER)
-    return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("the first step is 1")
-    return number
-
-
-def _on_stand_in(devices: str, arguments: list[str]) -> None:
-    """Becomes the same command on GPUs of the stand-in."""
-    kind, _, count = devices.partition(":")
-    folder = pathlib.Path(__file__).parents[1] / "stand_in"
-    if kind != "cuda" or not count.isdigit() or int(count) < 1:
-        sys.exit(f"tandem: run: --devices {devices}: expected cuda:N, such as cuda:4")
-    if not (folder / "lib" / "libtandem_stand_in_ops.so").exists():
-        sys.exit(f"tandem: run: --devices {devices}: this build has no stand-in for GPUs; build the target tandem_torch_stand_in")
-    place = next(i for i, argument in enumerate(arguments) if argument.startswith("--devices"))
-    rest = arguments[:place] + arguments[place + (1 if "=" in arguments[place] else 2):]
-    sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, str(folder), "--gpus", count, "-m", "tandem", "run", *rest])
+from tandem.errors import Error, FileError
+from tandem.gpu_memory import history
+from tandem.gpu_memory.children import measured_children
+from tandem.gpu_memory.joint import joint_table
+from tandem.gpu_memory.page import page
+from tandem.gpu_memory.program import Ended
+from tandem.gpu_memory.ranks import Job, Part, replace
+from tandem.gpu_memory.report import GpuMemory
+from tandem.gpu_memory.step_finder import StepFinder
 
 
 class Run:
-    """One run of a program."""
+    """A run in this process. `job` is the one that it is part of; None: it is alone."""
 
-    def __init__(self, options: argparse.Namespace, program: Program) -> None:
-        from tandem.gpu_memory import history
-        from tandem.gpu_memory.step_finder import StepFinder
+    _current: Run | None = None  # a forked process has it, with its hooks
 
+    def __init__(self, options: argparse.Namespace, name: str, job: Job | None = None) -> None:
         history.check_build()
-        self._options, self._program = options, program
+        self._options, self._name, self._job = options, name, job
+        self._number: int | None = None  # of a process among those that a program started
         self._finder = StepFinder(options.step, self._measured)
         self._told = False
+        self._children = job
+        Run._current = self
 
-    def go(self) -> None:
-        failure: BaseException | None = None
+    @staticmethod
+    def in_child(options: argparse.Namespace, name: str, job: Job, number: int) -> Run:
+        """The run in a process that a measured program started, by a fork or anew."""
+        run = Run._current or Run(options, name)
+        run._job, run._number = job, number
+        return run
+
+    def around(self, call: Callable[[], object]) -> None:
+        """Calls it, and tells of the step. What it raises comes out of here."""
+        self._children = children = self._job or Job(str(os.getpid()))
         try:
-            self._program.run()
+            with measured_children(self._options, self._name, children):
+                call()
         except Ended:
             return
         except Error:
             raise
-        except BaseException as error:  # the program's own
-            failure = error
+        except BaseException as failure:  # the program's own
+            self._end(failure)
+            raise
+        else:
+            self._end(None)
+        finally:
+            if children is not self._job:
+                self._tell_of_children(children)
+
+    def _end(self, failure: BaseException | None) -> None:
         if not self._told:
             self._finder.stop(failure)
             self._tell(self._about_end(failure))
-        if failure is not None:
-            end_as(failure)
 
     def _measured(self) -> None:
         self._tell(f"step {self._finder.steps}")
@@ -123,38 +75,65 @@ class Run:
 
     def _about_end(self, failure: BaseException | None) -> str:
         steps, wanted = self._finder.steps, self._options.step
-        what = f"it failed after {steps} steps" if failure is not None and not isinstance(failure, SystemExit) else (
+        failed = failure is not None and (not isinstance(failure, SystemExit) or failure.__context__ is not None)
+        what = f"it failed after {steps} steps" if failed else (
             f"it made {steps} of {wanted} steps" if steps else "it made no step of an optimizer")
         return f"{what}; this is what came after the last"
 
     def _tell(self, what: str) -> None:
         """Prints to stderr, as the program's output is its own."""
         self._told = True
-        rank = os.environ.get("RANK")
-        head = f"{os.path.basename(self._program.name)}{f', rank {rank}' if rank else ''}: {what}"
+        rank = self._rank() if self._job else None
+        head = f"{os.path.basename(self._name)}{'' if rank is None else f', rank {rank}'}: {what}"
         try:
             report = self._finder.report()
+            if report is None:
+                if self._number is None and not (self._children and self._children.parts()):
+                    print(f"{head}\n{_why_nothing()}", file=sys.stderr, flush=True)
+                return
+            print(f"{head}\n\n{report.text()}", file=sys.stderr, flush=True)
+            self._write(head, report, rank)
         except Error as error:  # the program goes on
             print(f"{head}\n{error}", file=sys.stderr, flush=True)
-            return
-        if report is None:
-            print(f"{head}\n{_why_nothing()}", file=sys.stderr, flush=True)
-            return
-        print(f"{head}\n\n{report.text()}", file=sys.stderr, flush=True)
-        if self._options.json:
-            pathlib.Path(self._options.json + (f".{rank}" if rank else "")).write_text(report.json())
-        if self._options.snapshot:
-            self._finder.save_snapshot(pathlib.Path(self._options.snapshot + (f".{rank}" if rank else "")))
-        if self._options.report:
-            from tandem.gpu_memory.rank_pages import write_page
 
-            write_page(pathlib.Path(self._options.report), head, report, rank)
+    def _rank(self) -> int:
+        """Of this process among those of the job."""
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            return torch.distributed.get_rank()
+        return int(os.environ["RANK"]) if self._number is None else self._number
+
+    def _write(self, head: str, report: GpuMemory, rank: int | None) -> None:
+        options, end = self._options, "" if rank is None else f".{rank}"
+        try:
+            if options.json:
+                pathlib.Path(options.json + end).write_text(report.json())
+            if options.snapshot:
+                self._finder.save_snapshot(pathlib.Path(options.snapshot + end))
+            parts = [Part(0, head, report)]
+            if self._job and rank is not None:
+                parts = self._job.add(Part(rank, head, report))
+            if options.report:
+                replace(pathlib.Path(options.report), page([(part.title, part.report) for part in parts]))
+        except OSError as error:
+            raise FileError(f"run: cannot write {error.filename}: {error.strerror}") from error
+        if self._job and self._job.is_last(parts):
+            print(f"\n{_jointly(self._name, parts)}", file=sys.stderr, flush=True)
+            self._job.forget()
+
+    def _tell_of_children(self, job: Job) -> None:
+        """Of all processes that this one has started, once they have ended."""
+        parts = job.parts()
+        if len(parts) > 1:
+            print(f"\n{_jointly(self._name, parts)}", file=sys.stderr, flush=True)
+        job.forget()
+
+
+def _jointly(name: str, parts: list[Part]) -> str:
+    return f"{os.path.basename(name)}: {len(parts)} processes\n\n{joint_table(parts)}"
 
 
 def _why_nothing() -> str:
     """Why nothing was recorded, at the end of a program."""
-    from tandem.gpu_memory import history
-
     try:
         history.check()
     except Error as error:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,10 +15,24 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from tandem.gpu_memory import causes
-from tandem.gpu_memory.graph import NodePlace, watch
+from tandem.gpu_memory.graph import SEVERAL, NodePlace, nodes_behind
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_hooks import ModuleHooks
 from tandem.gpu_memory.notes import Notes
+
+
+@dataclass
+class _Region:
+    """Nodes that a thread of backward runs one after the other: those of one module, or of the loss."""
+
+    module: str
+    in_loss: bool
+    replica: int | None
+    ops: list[str]
+
+    @property
+    def op(self) -> str:
+        return ("loss:" if self.in_loss else "") + (self.ops[0] if len(self.ops) == 1 else SEVERAL)
 
 
 class StepHooks:
@@ -66,7 +81,8 @@ class StepHooks:
         def watched(*args: Any, **kwargs: Any) -> Any:
             roots = args[0] if args else kwargs.get("tensors", kwargs.get("outputs", ()))
             with torch.no_grad():
-                leaves = watch([roots] if isinstance(roots, torch.Tensor) else list(roots), self._before_node)
+                leaves = self._watch([roots] if isinstance(roots, torch.Tensor) else list(roots))
+            before = self._marks.last()
             self._marks.set("backward")
             try:
                 return function(*args, **kwargs)
@@ -74,52 +90,75 @@ class StepHooks:
                 for x in leaves:
                     if x.grad is not None and isinstance(x, nn.Parameter):
                         self._notes.add(x.grad, causes.GRADIENT, self._name(x))
-                self._marks.set(self._phase_after_backward())
+                if before is not None and torch._C._current_graph_task_id() != -1:  # a checkpoint's, within another
+                    self._marks.set(before.phase, before.module, before.depth, before.op)
+                else:  # an optimizer's closure is within its update
+                    self._marks.set("update" if self._in_update else "between")
 
         watched.__wrapped__ = function  # type: ignore[attr-defined]
         return watched
 
-    def _phase_after_backward(self) -> str:
-        """A checkpoint's backward is within another, and an optimizer's closure within its update."""
-        if torch._C._current_graph_task_id() != -1:
-            return "backward"
-        return "update" if self._in_update else "between"
+    def _watch(self, roots: Sequence[Any]) -> list[torch.Tensor]:
+        """Hooks the nodes where backward comes into another module, or whose gradients have a cause of their own; returns the leaves.
 
-    def _before_node(self, place: NodePlace, node: Any) -> Callable[[Sequence[torch.Tensor]], None]:
+        A GPU's thread takes the node with the highest number, of those that are ready; so the nodes of a module run one after the other.
+        """
+        nodes, leaves = nodes_behind(roots)
         caller = threading.get_ident()
-        made = self._marks.of_node(place.sequence, caller if place.replica is None else None, place.replica)
-        module, in_loss = ("", False) if made is None or place.is_leaf or place.is_broadcast else (made.module, made.phase in ("loss", "gather", "between"))
-        cause, owners = self._cause_of_gradients(place, node, in_loss, caller), self._owners(place, node, module)
-        op = ("loss:" if in_loss else "") + place.op
+        former: dict[int, _Region | None] = {}  # by thread of backward
+        for place in sorted(nodes, key=lambda node: -node.sequence):
+            thread = place.thread
+            made = None if place.is_broadcast else self._marks.of_node(place.sequence, place.replica)
+            in_loss = made is not None and made.phase in ("loss", "gather", "between")
+            cause = self._cause_of_gradients(place, caller)
+            module = made.module if made else ""
+            region = former.get(thread)
+            if cause is None and region and (region.module, region.in_loss, region.replica) == (module, in_loss, place.replica):
+                region.ops.append(place.op)
+                continue
+            region = _Region(module, in_loss, place.replica, [place.op])
+            former[thread] = None if place.is_broadcast else region  # what comes behind that is another's
+            place.node.register_prehook(self._before_region(region, cause, self._owners(place, module)))
+        for leaf in leaves:
+            leaf.register_prehook(self._before_leaf(leaf.variable))
+        return [leaf.variable for leaf in leaves]
+
+    def _before_leaf(self, x: torch.Tensor) -> Callable[[Sequence[torch.Tensor]], None]:
+        name = self._name(x)
+        cause = causes.GRADIENT if name or isinstance(x, nn.Parameter) else causes.GRADIENT_OF_ACTIVATION
 
         def before(gradients: Sequence[torch.Tensor]) -> None:
             if self._active:
-                for number, gradient in enumerate(gradients):
-                    self._notes.add(gradient, cause, owners[number % len(owners)])
-                self._marks.set("backward", module, 1, op)
+                self._notes.add(gradients, cause, name)
 
         return before
 
-    def _owners(self, place: NodePlace, node: Any, module: str) -> list[str]:
+    def _before_region(self, region: _Region, cause: str | None, owners: list[str]) -> Callable[[Sequence[torch.Tensor]], None]:
+        def before(gradients: Sequence[torch.Tensor]) -> None:
+            if self._active:
+                if cause is not None:
+                    for number, gradient in enumerate(gradients):
+                        self._notes.add(gradient, cause, owners[number % len(owners)])
+                self._marks.set("backward", region.module, 1, region.op)
+
+        return before
+
+    def _owners(self, place: NodePlace, module: str) -> list[str]:
         """Whose the gradients are that come to a node; a broadcast has those of each parameter, for one copy after the other."""
-        if place.is_leaf:
-            return [self._name(node.variable)]
         if place.is_broadcast:
-            return [self._name(getattr(following, "variable", None)) for following, _ in node.next_functions] or [""]
+            return [self._name(getattr(following, "variable", None)) for following, _ in place.node.next_functions] or [""]
         return [module]
 
     def _name(self, x: Any) -> str:
         return self._modules.names.get(id(x), "")
 
-    def _cause_of_gradients(self, place: NodePlace, node: Any, in_loss: bool, caller: int) -> str:
-        if place.is_leaf:
-            is_parameter = isinstance(node.variable, nn.Parameter) or bool(self._name(node.variable))
-            return causes.GRADIENT if is_parameter else causes.GRADIENT_OF_ACTIVATION
+    def _cause_of_gradients(self, place: NodePlace, caller: int) -> str | None:
+        """Of those that come to a node; None: that of the region that made them."""
         if place.is_broadcast:
             return causes.GRADIENT_OF_COPY
         if place.is_gather or (place.replica is None and (caller, place.sequence) in self._modules.outputs):
             return causes.GRADIENT_OF_OUTPUT
-        return causes.LOSS_BACKWARD if in_loss else causes.GRADIENT_OF_ACTIVATION
+        return None
 
     def _before_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if not self._active:
@@ -130,17 +169,21 @@ class StepHooks:
                 self._notes.add(x, causes.PARAMETER, self._name(x))
                 if x.grad is not None:
                     self._notes.add(x.grad, causes.GRADIENT, self._name(x))
+        self._note_state(optimizer)  # an update may replace it
         self._marks.set("update")
 
     def _after_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if not self._active:
             return
-        for x, state in optimizer.state.items():
-            self._notes.add(state, causes.OPTIMIZER_STATE, self._name(x))
+        self._note_state(optimizer)
         self._marks.set("between")
         for listener in self.after_update:
             listener(optimizer)
         self._in_update = False
+
+    def _note_state(self, optimizer: torch.optim.Optimizer) -> None:
+        for x, state in optimizer.state.items():
+            self._notes.add(state, causes.OPTIMIZER_STATE, self._name(x))
 
 
 def _remove(handles: list[Any]) -> None:

@@ -34,6 +34,9 @@ struct MemoryRequest {
   JsonChoice json;
 
   void add_flags(CLI::App& app) {
+    app.footer(
+        "Of a program of PyTorch, as it is: tandem memory train.py; tandem run --help has its "
+        "options");
     run_options.add_flags(app);
     run_options.devices.add_shape_only(app);
     run_options.devices.add_cluster(app, sim::ClusterData::none);

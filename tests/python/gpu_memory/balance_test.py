@@ -3,23 +3,25 @@
 """What is predicted comes true: the cut that evens the GPUs out, and the peaks of a larger batch."""
 
 import json
+import pathlib
 import unittest
 
-import stand_in
+import launched
 from tandem.errors import InvalidArgument
 from tandem.gpu_memory import BatchModel, fit
 from tandem.gpu_memory.batch_model import Line
 
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
 MIB = 1 << 20
 
 
-@stand_in.needed
+@launched.needed
 class BalanceTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = stand_in.run(stand_in.PROGRAMS / "balanced.py")
-        assert done.returncode == 0, done.stderr[-2000:]
-        cls.told = json.loads(done.stdout)
+        done = launched.run(PROGRAMS / "balanced.py")
+        assert done.status == 0, done.errors[-2000:]
+        cls.told = json.loads(done.output)
 
     def check_near(self, values, expected, part):
         for value in values:

@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A measurement that cannot be made says why, and one that fails leaves nothing behind."""
 
+import pathlib
 import unittest
 
-import stand_in
+import launched
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
 
 
-@stand_in.needed
+@launched.needed
 class FaultsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = stand_in.run(stand_in.PROGRAMS / "faults.py")
-        assert done.returncode == 0, done.stderr[-2000:]
-        cls.lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+        done = launched.run(PROGRAMS / "faults.py")
+        assert done.status == 0, done.errors[-2000:]
+        cls.lines = dict(line.split(" ", 1) for line in done.output.splitlines())
 
     def test_a_step_that_raises(self):
         self.assertEqual(self.lines["raised"], "'of the step' True")

@@ -3,20 +3,22 @@
 """A step on GPUs, measured: sums are the allocator's to the byte, nothing of weight is unnamed, and measuring changes nothing."""
 
 import json
+import pathlib
 import unittest
 
-import stand_in
+import launched
 
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
 MOST_UNNAMED = 0.03
 
 
-@stand_in.needed
+@launched.needed
 class MeasureTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        done = stand_in.run(stand_in.PROGRAMS / "measured.py")
-        assert done.returncode == 0, done.stderr[-2000:]
-        cls.cases = [json.loads(line) for line in done.stdout.splitlines()]
+        done = launched.run(PROGRAMS / "measured.py")
+        assert done.status == 0, done.errors[-2000:]
+        cls.cases = [json.loads(line) for line in done.output.splitlines()]
 
     def each(self):
         for case in self.cases:
@@ -43,7 +45,7 @@ class MeasureTest(unittest.TestCase):
                 self.assertLessEqual(device["unnamed"], MOST_UNNAMED, (name, device["rows"][:8]))
 
     def test_all_cases_ran(self):
-        self.assertEqual(len(self.cases), 18)
+        self.assertEqual(len(self.cases), 28)
 
     def test_outputs_of_all_gpus_are_on_the_first(self):
         causes = self.of("words on four")
@@ -64,6 +66,24 @@ class MeasureTest(unittest.TestCase):
         self.assertGreater(causes["parameter in 16 bit"], 0)
         self.assertLessEqual(causes["parameter in 16 bit"], causes["parameter"] // 2)
         self.assertNotIn("parameter in 16 bit", self.of("images")["cuda:0"])
+
+    def test_weights_of_a_part_that_is_not_called(self):
+        """MultiheadAttention uses the weight of its out_proj itself; linear1 is called."""
+        case = next(case for case in self.cases if case["name"] == "attention in 16 bit on four")
+        rows = {row["module"]: row["bytes"] for row in case["report"]["devices"][1]["rows"] if row["cause"] == "parameter in 16 bit"}
+        self.assertEqual(rows["self_attn"], 2 * 64 * 64)
+        self.assertEqual(rows["linear1"], 2 * 64 * 256)
+
+    def test_inputs_by_keyword(self):
+        for name, rows in (("by keyword", (128,)), ("by keyword on four", (128, 32, 32, 32))):
+            for gpu, n in enumerate(rows):
+                with self.subTest(name, gpu=gpu):
+                    self.assertEqual(self.of(name)[f"cuda:{gpu}"]["input"], 2 * n * 256 * 4)
+
+    def test_state_that_an_update_replaces(self):
+        causes = self.of("by closure")["cuda:0"]
+        self.assertGreater(causes["optimizer state"], 8 * causes["parameter"])  # four steps of history, of two vectors each
+        self.assertIn("workspace of the update", causes)
 
     def test_modules_are_named_as_in_the_model(self):
         for case, devices, name in self.each():

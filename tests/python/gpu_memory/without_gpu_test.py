@@ -2,20 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said where PyTorch has no GPU."""
 
+import pathlib
 import unittest
 from unittest import mock
 
-import stand_in
+import launched
 import torch
 from tandem.errors import DeviceError, InvalidArgument
 from tandem.gpu_memory import history
 
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+
 
 class WithoutGpuTest(unittest.TestCase):
     def test_it_says_what_is_missing(self):
-        done = stand_in.run_alone("-m", "tandem", "run", "--memory", stand_in.PROGRAMS / "train.py")
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"memory: PyTorch .*(without CUDA|finds no GPU).*register_devices")
+        done = launched.run_alone("-m", "tandem", "run", "--memory", PROGRAMS / "train.py")
+        self.assertEqual(done.status, 1)
+        self.assertRegex(done.errors, r"memory: PyTorch .*(without CUDA|finds no GPU)")
+        self.assertRegex(done.errors, "let a stand-in play|install one with it")
+
+    def test_what_to_try_without_a_gpu(self):
+        with (mock.patch.object(torch.version, "cuda", "13.0"), mock.patch.object(torch.cuda, "is_available", lambda: False),
+              self.assertRaisesRegex(DeviceError, r"python -m tandem memory --devices cuda:4 PROGRAM\.py")):
+            history.check()
 
     def test_a_pytorch_without_cuda(self):
         with mock.patch.object(torch.version, "cuda", None), self.assertRaisesRegex(DeviceError, "was built without CUDA: install one with it"):

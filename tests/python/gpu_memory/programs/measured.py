@@ -1,8 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a step of each model; prints a line of JSON for each: the allocator's figures with and without, and the report."""
+"""Measures a step of each model; prints a line of JSON for each: the allocator's figures with and without, and the report.
 
+usage: measured.py [NAME...]
+"""
+
+import gc
 import json
+import sys
 
 import models
 import torch
@@ -19,13 +24,16 @@ def peaks(step):
 
 
 for name, make in models.cases().items():
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        continue
     torch.manual_seed(0)
     step = make()
-    step()
-    step()
+    for _ in range(3):
+        step()
     for labels in (True, False):
         _, plain = peaks(step)
         report, measured = peaks(lambda: measure(step, labels=labels))
         print(json.dumps({"name": name, "labels": labels, "plain": plain, "measured": measured, "report": report.as_dict()}))
     del step
+    gc.collect()
     torch.cuda.empty_cache()

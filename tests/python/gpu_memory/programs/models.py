@@ -59,6 +59,63 @@ def images(kind, parallel, recomputed=None, mixed=False):
                  lambda x: torch.randint(10, x.shape[:1], device="cuda"), mixed)
 
 
+class ByKeyword(nn.Module):
+    """Takes large inputs by keyword, and gives them back to the allocator before it ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.Linear(256, 64), nn.Linear(64, 10)
+
+    def forward(self, *, pixels, mask):
+        return self.head(F.relu(self.layer(pixels * mask)))
+
+
+def by_keyword(parallel):
+    model = ByKeyword().cuda()
+    model = nn.DataParallel(model) if parallel else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def step():
+        optimizer.zero_grad()
+        model(pixels=torch.randn(128, 256, device="cuda"), mask=torch.ones(128, 256, device="cuda")).square().mean().backward()
+        optimizer.step()
+
+    return step
+
+
+def by_closure():
+    """A step whose optimizer calls forward and backward, several times."""
+    model, x = nn.Sequential(nn.Linear(128, 256), nn.Tanh(), nn.Linear(256, 64)).cuda(), torch.randn(64, 128, device="cuda")
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4, history_size=4, tolerance_grad=0, tolerance_change=0)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    def step():
+        optimizer.step(closure)
+
+    return step
+
+
+def attention(parallel):
+    """Attention in 16 bit: its output's weight is used outside of the module that has it."""
+    model = nn.TransformerEncoderLayer(64, 4, 256, dropout=0.0, batch_first=True).cuda()
+    model = nn.DataParallel(model) if parallel else model
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step():
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(torch.randn(8, 16, 64, device="cuda")).float().square().mean()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
 def _step(model, kind, inputs, labels, mixed=False):
     optimizer = kind(model.parameters(), lr=1e-3)
     scaler = torch.amp.GradScaler("cuda", enabled=mixed)
@@ -87,6 +144,11 @@ def cases():
         "images on four": lambda: images(adam, True),
         "in 16 bit": lambda: images(adam, False, mixed=True),
         "in 16 bit on four": lambda: images(adam, True, mixed=True),
+        "by keyword": lambda: by_keyword(False),
+        "by keyword on four": lambda: by_keyword(True),
+        "by closure": by_closure,
+        "attention in 16 bit": lambda: attention(False),
+        "attention in 16 bit on four": lambda: attention(True),
         "recomputed": lambda: images(adam, False, recomputed=False),
         "recomputed, reentrant": lambda: images(adam, False, recomputed=True),
         "recomputed on four": lambda: images(adam, True, recomputed=False),

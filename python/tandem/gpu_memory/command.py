@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command tandem run --memory, of which tandem memory PROGRAM.py is short: what fills each GPU of a program of PyTorch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+from typing import TYPE_CHECKING
+
+from tandem.errors import Error, InvalidArgument
+from tandem.gpu_memory.program import Program, end_as
+
+if TYPE_CHECKING:
+    from tandem.gpu_memory.run import Run
+    from tandem.gpu_memory.virtual_run import VirtualRun
+
+_FORMS = """\
+python -m tandem {name} [OPTIONS] (PROGRAM.py | -m MODULE) [ARGUMENTS]
+       python -m tandem memory [--report FILE.html] [--json FILE] SNAPSHOT.pickle..."""
+_LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch.distributed.launcher.api")
+_ABOUT = """What filled each GPU in a step of a program of PyTorch, which stays as it is, or in files of torch.cuda.memory._dump_snapshot."""
+_EXAMPLES = """\
+python -m tandem memory train.py --lr 0.1                    where there are GPUs
+python -m tandem memory --devices cuda:4 train.py --lr 0.1   on any machine with PyTorch's build for CUDA
+torchrun --nproc-per-node 4 -m tandem memory train.py        one process for each GPU, one page for all"""
+
+
+def main(name: str, arguments: list[str]) -> None:
+    """The command, with what stands behind its name."""
+    options = _parser(name).parse_args(arguments)
+    if options.program and all(program.endswith(".pickle") for program in options.program):
+        _tell_of_files([pathlib.Path(program) for program in options.program], options)
+        return
+    if not options.module and not options.program:
+        _parser(name).error("there is no program: name one, such as train.py")
+    program, *rest = options.module or options.program
+    if options.module and program in _LAUNCHERS:
+        sys.exit(f"tandem: {name}: {program} starts other processes, which are to be measured: write torchrun ... -m tandem {name} PROGRAM.py")
+    kind, count = _devices(name, options.devices) if options.devices else ("", 0)
+    if kind == "cuda":
+        _on_stand_in(count, name, arguments)
+    try:
+        _run(options, program, count).around(Program(program, rest, bool(options.module)).run)
+    except Error as error:
+        sys.exit(f"tandem: {error}")
+    except BaseException as failure:  # the program's own
+        end_as(failure)
+
+
+def explain(arguments: list[str]) -> None:
+    """The command tandem explain FILE.json, of a trace of torch.profiler."""
+    from tandem.gpu_memory.page import page
+    from tandem.gpu_memory.trace_file import read_trace
+
+    parser = argparse.ArgumentParser("python -m tandem explain", description="What filled each GPU, and what went over which link, "
+                                     "as far as a trace of torch.profiler tells.")
+    parser.add_argument("trace", metavar="TRACE.json[.gz]", type=pathlib.Path)
+    parser.add_argument("--report", metavar="FILE.html", type=pathlib.Path, help="write the page of its memory")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write the numbers")
+    options = parser.parse_args(arguments)
+    try:
+        trace = read_trace(options.trace)
+    except Error as error:
+        sys.exit(f"tandem: {error}")
+    print(trace.text())
+    if options.report:
+        options.report.write_text(page([(options.trace.name, trace.memory)]))
+    if options.json:
+        options.json.write_text(json.dumps(trace.as_dict()))
+
+
+def tell_help(name: str) -> None:
+    _parser(name).print_help()
+
+
+def _run(options: argparse.Namespace, program: str, virtual_devices: int) -> Run | VirtualRun:
+    if virtual_devices:
+        from tandem.gpu_memory.virtual_run import VirtualRun
+
+        if options.snapshot:
+            raise InvalidArgument("run: --snapshot is of PyTorch's own allocator: leave it out, or use --devices cuda:4")
+        return VirtualRun(options, program, virtual_devices)
+    from tandem.gpu_memory.ranks import Job
+    from tandem.gpu_memory.run import Run
+
+    return Run(options, program, Job.of_launcher())
+
+
+def _tell_of_files(paths: list[pathlib.Path], options: argparse.Namespace) -> None:
+    """Prints what snapshots say, and writes one page for all of them."""
+    from tandem.gpu_memory.page import page
+    from tandem.gpu_memory.snapshot_file import read
+
+    try:
+        reports = [(path.name, read(path)) for path in paths]
+    except Error as error:
+        sys.exit(f"tandem: {error}")
+    print("\n\n".join(f"{name}\n\n{report.text()}" for name, report in reports))
+    if options.report:
+        pathlib.Path(options.report).write_text(page(reports))
+    if options.json:
+        told = [report.as_dict() for _, report in reports]
+        pathlib.Path(options.json).write_text(json.dumps(told[0] if len(told) == 1 else told))
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(f"python -m tandem {name}", usage=_FORMS.format(name=name), description=_ABOUT,
+                                     epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False)
+    options = parser.add_argument_group("options")
+    options.add_argument("--memory", action="store_true", help="tell what filled each GPU (the default)")
+    options.add_argument("--step", type=_positive, default=3, metavar="N", help="the step to measure, from 1 (3)")
+    options.add_argument("--then", choices=("end", "continue"), default="end", help="what the program does after that step (end)")
+    options.add_argument("--report", metavar="FILE.html", help="write a page, for all processes of this host")
+    options.add_argument("--json", metavar="FILE", help="write the numbers")
+    options.add_argument("--snapshot", metavar="FILE.pickle", help="write what pytorch.org/memory_viz shows, with causes")
+    options.add_argument("--devices", metavar="cuda:N|cpu:N", help="GPUs that a stand-in plays, or virtual devices in the place of GPUs")
+    options.add_argument("-h", "--help", action="help", help="print this")
+    options.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module, as of python -m")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("the first step is 1")
+    return number
+
+
+def _devices(name: str, devices: str) -> tuple[str, int]:
+    kind, _, count = devices.partition(":")
+    if kind not in ("cuda", "cpu") or not count.isdigit() or int(count) < 1:
+        sys.exit(f"tandem: {name}: --devices {devices}: expected cuda:N or cpu:N, such as cuda:4")
+    return kind, int(count)
+
+
+def _on_stand_in(count: int, name: str, arguments: list[str]) -> None:
+    """Becomes the same command on GPUs of the stand-in."""
+    folder = pathlib.Path(__file__).parents[1] / "stand_in"
+    if not (folder / "lib" / "libtandem_stand_in_ops.so").exists():
+        sys.exit(f"tandem: {name}: --devices cuda:{count}: this build has no stand-in for GPUs; build the target tandem_torch_stand_in, "
+                 f"or use --devices cpu:{count}")
+    place = next(i for i, argument in enumerate(arguments) if argument.startswith("--devices"))
+    rest = arguments[:place] + arguments[place + (1 if "=" in arguments[place] else 2):]
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, str(folder), "--gpus", str(count), "-m", "tandem", name, *rest])
