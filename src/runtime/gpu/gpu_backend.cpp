@@ -21,23 +21,23 @@ std::unique_ptr<GpuBackend> make_own() {
   return std::make_unique<NoGpus>();
 }
 
-/// Never destroyed: devices, which use it, live until the process ends.
-std::atomic<GpuBackend*>& in_place() noexcept {
-  static std::atomic<GpuBackend*> backend{make_own().release()};
-  return backend;
-}
+/// Null: the process has its own.
+std::atomic<GpuBackend*> registered{nullptr};
 
 }  // namespace
 
+// None is ever destroyed: devices, which use them, live until the process ends.
 GpuBackend& gpu_backend() noexcept {
-  return *in_place().load(std::memory_order_acquire);
+  static GpuBackend& own = *make_own().release();
+  GpuBackend* const other = registered.load(std::memory_order_acquire);
+  return other != nullptr ? *other : own;
 }
 
 void register_gpu_backend(std::unique_ptr<GpuBackend> backend) {
   TANDEM_CHECK(Runtime::instance().made(DeviceType::cuda).empty(),
                "register_gpu_backend: devices of type cuda are in use; register before their first "
                "use");
-  in_place().store(backend.release(), std::memory_order_release);  // the one before may be in use
+  registered.store(backend.release(), std::memory_order_release);
 }
 
 }  // namespace tandem
