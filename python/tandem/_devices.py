@@ -12,18 +12,18 @@ from tandem._home import check_supported
 DeviceLike = int | str | torch.device
 
 
-def library_name(device: DeviceLike) -> str:
-    """'cpu:1' for 1, 'tandem:1', 'cpu:1' and torch.device('tandem:1'); see also output_name."""
+def library_name(device: DeviceLike, kind: str = "cpu") -> str:
+    """'cpu:1' for 'tandem:1', 'cpu:1' and torch.device('tandem:1'), and 'cuda:1' for a GPU; a number is of `kind`. See also output_name."""
     if isinstance(device, int):
-        return f"cpu:{device}"
+        return f"{kind}:{device}"
     check_supported(torch.device(str(device).partition(":")[0]))
     return str(device).replace("tandem:", "cpu:", 1)
 
 
-def output_name(device: DeviceLike) -> str:
+def output_name(device: DeviceLike, kind: str = "cpu") -> str:
     """The same for a device that outputs go to: 'host' for PyTorch's own 'cpu', its torch.device and -1."""
     is_host = device == -1 or device == "cpu" or (isinstance(device, torch.device) and device.type == "cpu")
-    return "host" if is_host else library_name(device)
+    return "host" if is_host else library_name(device, kind)
 
 
 def torch_name(device: DeviceLike | None) -> torch.device:

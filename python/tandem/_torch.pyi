@@ -9,6 +9,11 @@ def register_devices(count: int) -> None: ...
 
 def registered_devices() -> int: ...
 
+def use_gpus() -> None:
+    """
+    PyTorch's GPUs become devices of type cuda. Not in a process with virtual devices.
+    """
+
 def default_generator(device: int) -> object:
     """A virtual device's torch.Generator."""
 

@@ -15,7 +15,7 @@ from tandem import _core, _torch, torch_device
 from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name, output_name
-from tandem._home import check_home, check_supported, tensors_of, warn_of_gpus
+from tandem._home import check_home, check_supported, tensors_of
 from tandem._methods import Methods
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
@@ -45,10 +45,29 @@ class _Options(dict[str, Any]):
         return self
 
 
-def _empty(kind: type[DataParallel]) -> DataParallel:
-    """For copies and files, which give it its state."""
-    torch_device.register_devices()  # tensors of the state may be there
+def _empty(kind: type[DataParallel], names: Sequence[str] = ()) -> DataParallel:
+    """For copies and files, which give it its state, whose tensors may be on the devices of these names."""
+    if any(name.startswith("cuda") for name in names):
+        _torch.use_gpus()
+    else:
+        torch_device.register_devices()
     return kind.__new__(kind)
+
+
+def _are_gpus(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | None) -> bool:
+    """Whether devices are PyTorch's GPUs: by their names, or else by where the module is.
+
+    For a module on the host they are, as for torch.nn.DataParallel, if there are GPUs and nobody has asked for virtual devices.
+    """
+    if isinstance(devices, str):
+        return "cuda" in devices
+    named = [torch.device(device).type for device in devices or () if not isinstance(device, int)]
+    if named:
+        return "cuda" in named
+    first = next(tensors_of(module), None)
+    if first is not None and first.device.type != "cpu":
+        return first.device.type == "cuda"
+    return torch.cuda.is_available() and _torch.registered_devices() == 0
 
 
 class DataParallel(Methods):
@@ -58,10 +77,11 @@ class DataParallel(Methods):
     of it from one call to the next, which follows the module.
 
     device_ids  as for torch.nn.DataParallel: the module has to be on the first of them, where outputs go too. A single
-                one takes the module.
+                one takes the module. Numbers are of GPUs where the module is on one, else of virtual devices.
     output_device  where outputs go in their place; "cpu" is PyTorch's own.
     devices     the same devices, or a text such as "cpu:4", for a module on the host or on the first of them. Outputs go
-                where the module is. Without either there are all default devices.
+                where the module is. "cuda:0,cuda:1" are PyTorch's GPUs, where the module has to be. Without either there are
+                all GPUs for a module on one, else all default devices.
     options     those of the C++ wrapper, by name: gpu0_bsz, chunks, chunk_sizes, accumulate, scalars and on_oom divide the
                 batch; mode, batch_norm, dropout and unused_gradients say how it is trained; non_finite_loss,
                 non_finite_gradients, check_drift_every, straggler_ratio and deadline are checks. docs/data-parallel.md says what
@@ -109,24 +129,28 @@ class DataParallel(Methods):
                 output_device = device_ids[0]
         elif device_ids is not None:
             raise ValueError("DataParallel: device_ids and devices name the same thing; give one of them")
+        kind = "cuda" if _are_gpus(module, devices) else "cpu"
+        if kind == "cuda":
+            check_supported(torch.device(kind))
+            _torch.use_gpus()
         if devices is None:
-            names = _core.default_devices()
+            names = _core.default_devices() if kind == "cpu" else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
         elif isinstance(devices, str):
-            check_supported(torch.device("cuda" if "cuda" in devices else "cpu"))
             names = _core.configure_devices(devices)
         else:
-            names = [library_name(device) for device in devices]
+            names = [library_name(device, kind) for device in devices]
         self.device_ids = [int(name.rpartition(":")[2]) for name in names]
-        output = None if output_device is None else output_name(output_device)
+        output = None if output_device is None else output_name(output_device, kind)
         if output is None:
             self.output_device = self.device_ids[0]
         else:
             self.output_device = -1 if output == "host" else int(output.rpartition(":")[2])
-        torch_device.register_devices()
-        warn_of_gpus()
+        if kind == "cpu":
+            torch_device.register_devices()
         self._options = _Options(options | {"devices": names, "output_device": output, "dim": dim})
         self._replicas = _torch.DataParallel(Copies(module), self._options)
-        self._home = None if device_ids is None else torch.device("tandem", self.device_ids[0])
+        asks_for_home = device_ids is not None or kind == "cuda"
+        self._home = torch.device("tandem" if kind == "cpu" else kind, self.device_ids[0]) if asks_for_home else None
         if self._home is not None and len(names) == 1:
             module.to(self._home)
 
@@ -136,7 +160,7 @@ class DataParallel(Methods):
         return self._options.get("scalars") or "stack"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _empty, (type(self),), self.__getstate__()
+        return _empty, (type(self), self._options["devices"]), self.__getstate__()
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the replicas: a copy of the wrapper makes its own, of its own module."""
@@ -155,6 +179,11 @@ class DataParallel(Methods):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         self._check_call()
         if self._overrides():
+            if self._options["devices"][0].startswith("cuda"):
+                raise InvalidArgument(
+                    f"DataParallel: {type(self).__name__} has a scatter, replicate, parallel_apply or gather of its own, which is not "
+                    "called on GPUs yet; leave it out, or use torch.nn.DataParallel"
+                )
             return self._forward_by_methods(inputs, kwargs)
         if kwargs.get(num_items_in_batch.NAME) is not None:
             kwargs = num_items_in_batch.for_replicas(self, inputs, kwargs)

@@ -9,13 +9,17 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/gpu/gpu_stream.hpp"
 #include "runtime/part_versions.hpp"
 
 namespace tandem {
 namespace {
 
-LogicalDevice& host_device(Device device) {
-  TANDEM_CHECK(device.type == DeviceType::cpu,
+/// The host's, or a GPU's of a registered backend, whose library owns what is adopted there.
+LogicalDevice& adopting_device(Device device) {
+  const bool is_own_gpu = device.type == DeviceType::cuda &&
+                          logical_device(device).stream().native()->cuda() != nullptr;
+  TANDEM_CHECK(!is_own_gpu,
                "adopt: memory of another owner must be the host's, but the buffer is to be on ",
                device,
                "; adopt it on cpu:0 and copy it with .to(device)");
@@ -46,7 +50,7 @@ Buffer::Buffer(Device device,
       shares_(std::move(shares)) {}
 
 Buffer::Buffer(Device device, AdoptedMemory memory, Category category)
-    : device_(&host_device(device)),
+    : device_(&adopting_device(device)),
       data_(memory.nbytes > 0 ? memory.data : nullptr),
       nbytes_(memory.nbytes),
       category_(category),

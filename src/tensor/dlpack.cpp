@@ -13,9 +13,11 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
 
 #include "core/checked_size.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 #include "tensor/dlpack_abi.hpp"
 
 namespace tandem {
@@ -60,6 +62,18 @@ DLDataType lent_dtype(DType dtype) noexcept {
   }
 }
 
+/// Whether a device is a GPU of a registered backend, whose streams and memory are another
+/// library's: that library orders what it does there itself.
+bool is_of_another(Device device) {
+  if (device.type != DeviceType::cuda) return false;
+  return logical_device(device).stream().native()->cuda() == nullptr;
+}
+
+DLDevice lent_device(Device device) {
+  if (device.type == DeviceType::cpu) return {kDLCPU, 0};
+  return {kDLCUDA, logical_device(device).gpu()->ordinal()};
+}
+
 void check_can_be_lent(const Tensor& x) {
   TANDEM_CHECK(x.defined(), "to_dlpack: the tensor is undefined; give it a value first");
   TANDEM_CHECK(!x.requires_grad(),
@@ -67,7 +81,7 @@ void check_can_be_lent(const Tensor& x) {
                x.describe(),
                " requires grad, and the tape would not see what others do with it; lend "
                "x.detach()");
-  TANDEM_CHECK(x.device().type == DeviceType::cpu,
+  TANDEM_CHECK(x.device().type == DeviceType::cpu || is_of_another(x.device()),
                "to_dlpack: ",
                x.describe(),
                " is not in the host's memory; lend x.to(\"cpu\")");
@@ -83,7 +97,7 @@ std::unique_ptr<Loan<Managed>> lend(const Tensor& x, bool is_read_only) {
   }
   auto loan = std::make_unique<Loan<Managed>>(x);
   loan->managed.dl_tensor = {.data = x.numel() == 0 ? nullptr : x.data(),
-                             .device = {kDLCPU, 0},
+                             .device = lent_device(x.device()),
                              .ndim = x.ndim(),
                              .dtype = lent_dtype(x.dtype()),
                              .shape = loan->shape.data(),
@@ -156,8 +170,23 @@ std::string name_of(DLDeviceType type) {
   return detail::concat("device type ", static_cast<std::int32_t>(type));
 }
 
-void check_borrowed_device(const DLDevice& device) {
+/// @param on  the device that the tensor shall be on.
+void check_borrowed_device(const DLDevice& device, Device on) {
   const DLDeviceType type = device.device_type;
+  if (is_of_another(on)) {
+    const int ordinal = logical_device(on).gpu()->ordinal();
+    TANDEM_CHECK(type == kDLCUDA && device.device_id == ordinal,
+                 "from_dlpack: the tensor is on ",
+                 name_of(type),
+                 ", index ",
+                 device.device_id,
+                 ", but ",
+                 on,
+                 " is on GPU ",
+                 ordinal,
+                 "; move it there first");
+    return;
+  }
   TANDEM_CHECK(type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost,
                "from_dlpack: the tensor is on ",
                name_of(type),
@@ -252,7 +281,7 @@ void* first_element(const DLTensor& t, DType dtype, std::size_t nbytes) {
 template <class Managed>
 Tensor borrow(Borrowed<Managed>& borrowed, bool is_read_only, Device device) {
   const DLTensor& t = (*borrowed).dl_tensor;
-  check_borrowed_device(t.device);
+  check_borrowed_device(t.device, device);
   const DType dtype = borrowed_dtype(t.dtype);
   const Shape shape = borrowed_shape(t, dtype);
   const Strides strides = borrowed_strides(t, shape);

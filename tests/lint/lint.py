@@ -42,13 +42,13 @@ FOLDERS = {
     },
     "libtorch": {
         "gpu": [],
-        "device": [],
+        "device": ["gpu"],
         "kernels": ["device"],
         "exchange": ["device", "kernels"],
-        "modules": ["device", "kernels", "exchange"],
+        "modules": ["gpu", "device", "kernels", "exchange"],
         "graph": ["device", "kernels", "exchange", "modules"],
         "update": ["device", "exchange"],
-        "wrapper": ["device", "kernels", "modules", "graph", "update"],
+        "wrapper": ["gpu", "device", "kernels", "modules", "graph", "update"],
     },
     "stand_in": {
         "machine": [],

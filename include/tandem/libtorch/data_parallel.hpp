@@ -66,11 +66,11 @@ concept SharedOptimizer = requires(Optimizer& optimizer) {
 ///     tandem::libtorch::DataParallel dp(net, {.devices = configure_devices("cpu:4")});
 ///     const auto result = dp.step(batch, loss, optimizer);
 ///
-/// The user's module stays where it is, on PyTorch's `cpu` or on the first device, and keeps its
-/// parameters: an optimizer made before goes on. Each device has a copy of the module, device 0
-/// too, which runs in its place. Parameters, buffers, modes, requires_grad and loaded states are
-/// followed before each call; tensors or parts that were replaced make the copies anew. Other
-/// members of a copy stay as they are.
+/// Without options.devices they are all GPUs for a module on one. The user's module stays on the
+/// first device, or with virtual ones on PyTorch's `cpu`, and keeps its parameters: an optimizer
+/// made before goes on. Each device has a copy of the module, device 0 too, which runs in its
+/// place. Parameters, buffers, modes, requires_grad and loaded states are followed before each
+/// call; tensors or parts that were replaced make the copies anew. Other members stay as they are.
 ///
 /// The options are those of parallel::DataParallel, and so is what a call promises: whatever the
 /// chunks, the result is the whole batch's, and a call that fails has no effect. To be used by one
@@ -92,8 +92,9 @@ class DataParallel {
  public:
   /// @param module  a std::shared_ptr<M>, or a holder of TORCH_MODULE.
   /// @throws InvalidArgument  the module cannot be copied (give ModuleOptions::make), is wrapped
-  ///                          already, or has a tensor on another device; a device is not a
-  ///                          virtual device, or is listed twice; options contradict each other.
+  ///                          already, or has a tensor on another device; devices are
+  ///                          of several kinds, or one is listed twice; options contradict each
+  ///                          other.
   explicit DataParallel(std::shared_ptr<M> module,
                         const parallel::DataParallelOptions& options = {},
                         ModuleOptions<M> module_options = {})

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "tandem/libtorch/detail/torch_device.hpp"
+#include "tandem/runtime/device.hpp"
 
 namespace tandem::libtorch {
 
@@ -16,5 +19,14 @@ namespace tandem::libtorch {
 /// @throws InvalidArgument  count is not in [1, kMaxTorchDevices], or another library has taken
 ///                          PyTorch's place for foreign devices.
 void register_devices(int count);
+
+/// All GPUs that PyTorch sees, as devices: cuda:0 and so on. Their memory, streams and events stay
+/// PyTorch's. A call after the first one changes nothing. Thread-safe.
+///
+/// @throws InvalidArgument  PyTorch has no CUDA or sees no GPU, tandem's own devices of type cuda
+/// are
+///                          in use, or virtual devices are registered: PyTorch's engine takes one
+///                          kind of accelerator.
+std::vector<Device> gpus();
 
 }  // namespace tandem::libtorch

@@ -183,8 +183,10 @@ void take_host_allocator() {
   c10::SetAllocator(c10::DeviceType::CPU, &host_allocator(), 1);
 }
 
-void throw_out_of_memory(int device) {
-  throw Refusals::get().last(device);
+void throw_out_of_memory(Device device, const c10::Error& said) {
+  if (device.type == DeviceType::cuda)
+    throw DeviceError(to_string(device), "cudaMalloc", 2, said.what_without_backtrace());
+  throw Refusals::get().last(device.index);
 }
 
 Buffer* buffer_at(const void* block) {

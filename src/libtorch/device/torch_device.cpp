@@ -8,6 +8,10 @@
 #include <c10/core/Device.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "libtorch/gpu/gpu_call.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -25,6 +29,7 @@ void set_registered_devices(int count) noexcept {
 }
 
 c10::Device torch_device(Device device) {
+  if (device.type == DeviceType::cuda) return gpu_of(logical_device(device).gpu()->ordinal());
   const int count = registered_devices();
   TANDEM_CHECK(device.type == DeviceType::cpu && device.index < count,
                "torch_device: ",
@@ -36,6 +41,7 @@ c10::Device torch_device(Device device) {
 }
 
 Device tandem_device(c10::Device device) {
+  if (device.is_cuda() && device.has_index()) return {DeviceType::cuda, device.index()};
   TANDEM_CHECK(device.type() == c10::DeviceType::PrivateUse1 && device.has_index(),
                "tandem_device: ",
                device.str(),

@@ -7,6 +7,7 @@
 #include <ATen/DLConvertor.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/nest.hpp"
 #include "tandem/tensor/dlpack.hpp"
 
@@ -32,6 +33,7 @@ at::Tensor to_torch(const Tensor& x) {
 }
 
 at::Tensor to_torch(const Tensor& x, c10::Device on) {
+  if (on.is_cuda()) return to_torch(x);  // it is there
   TANDEM_CHECK(on.is_cpu() || on.is_privateuseone(),
                "to_torch: ",
                x.describe(),
@@ -43,6 +45,7 @@ at::Tensor to_torch(const Tensor& x, c10::Device on) {
 }
 
 Tensor from_torch(const at::Tensor& x) {
+  if (x.defined() && x.is_cuda()) return from_torch(x, tandem_device(x.device()));
   const bool is_virtual = x.defined() && x.device().is_privateuseone();
   return from_torch(x, {DeviceType::cpu, is_virtual ? x.device().index() : 0});
 }
@@ -50,7 +53,8 @@ Tensor from_torch(const at::Tensor& x) {
 Tensor from_torch(const at::Tensor& x, Device device) {
   if (!x.defined()) throw InvalidArgument("from_torch: the tensor is undefined");
   const bool is_virtual = x.device().is_privateuseone();
-  if (!x.device().is_cpu() && !is_virtual) refuse(x, "is not on the host; move it with .cpu()");
+  if (!x.device().is_cpu() && !is_virtual && device.type == DeviceType::cpu)
+    refuse(x, "is not on the host; move it with .cpu()");
   if (x.layout() != at::kStrided) refuse(x, "is not dense; use .to_dense()");
   if (x.requires_grad())
     refuse(x, "requires grad, which tandem's tape does not know; use .detach()");

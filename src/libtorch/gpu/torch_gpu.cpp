@@ -11,6 +11,12 @@
 namespace tandem::libtorch {
 namespace {
 
+c10::Stream current_stream(int ordinal) {
+  return call_gpu(ordinal, "cudaGetDevice", [&] {
+    return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getStream(gpu_of(ordinal));
+  });
+}
+
 c10::Stream stream_of_pool(int ordinal, bool goes_first) {
   return call_gpu(ordinal, "cudaStreamCreateWithPriority", [&] {
     return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA)
@@ -24,7 +30,7 @@ c10::Stream stream_of_pool(int ordinal, bool goes_first) {
 // queue behind the blocks of a product.
 TorchGpu::TorchGpu(Device name, int ordinal)
     : GpuDevice(name, ordinal),
-      main_(ordinal, std::nullopt),
+      main_(ordinal, current_stream(ordinal)),
       side_(ordinal, stream_of_pool(ordinal, /*goes_first=*/true)),
       upload_(ordinal, stream_of_pool(ordinal, /*goes_first=*/false)) {}
 
@@ -32,6 +38,10 @@ void TorchGpu::activate() const {
   call_gpu(ordinal(), "cudaSetDevice", [&] {
     c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).setDevice(gpu_of(ordinal()));
   });
+}
+
+void TorchGpu::follow_caller() const {
+  main_.follow(current_stream(ordinal()));
 }
 
 std::unique_ptr<SourceAllocator> TorchGpu::make_allocator() {

@@ -7,8 +7,8 @@
 
 namespace tandem::libtorch {
 
-/// A logical device on a GPU of PyTorch's. Its main stream is whatever stream is the calling
-/// thread's current one there.
+/// A logical device on a GPU of PyTorch's. Its main stream is the one that was the caller's current
+/// one there when the last call began.
 class TorchGpu final : public GpuDevice {
  public:
   TorchGpu(Device name, int ordinal);
@@ -17,6 +17,8 @@ class TorchGpu final : public GpuDevice {
   GpuStream* side_stream() const noexcept override { return &side_; }
   GpuStream* upload_stream() const noexcept override { return &upload_; }
   std::unique_ptr<SourceAllocator> make_allocator() override;
+  /// The calling thread's current stream of the GPU becomes the main one.
+  void follow_caller() const;
 
  private:
   mutable TorchStream main_, side_, upload_;

@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
@@ -24,13 +23,10 @@ namespace {
 c10::DataPtr make_block(const GpuDevice& device, std::size_t nbytes) {
   c10::Allocator* const allocator = c10::GetAllocator(c10::DeviceType::CUDA);
   const MemoryOrder* const order = MemoryOrder::in_place();
-  if (order == nullptr) {
-    const c10::DeviceGuard scope(gpu_of(device.ordinal()));
-    return allocator->allocate(nbytes);
-  }
-  const c10::StreamGuard scope(torch_stream(*order->take()));
+  const GpuStream& take = order == nullptr ? *device.main_stream() : *order->take();
+  const c10::StreamGuard scope(torch_stream(take));
   c10::DataPtr block = allocator->allocate(nbytes);
-  if (order->give() != order->take()) {
+  if (order != nullptr && order->give() != order->take()) {
     c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA)
         .recordDataPtrOnStream(block, torch_stream(*order->give()));
   }

@@ -8,7 +8,6 @@
 
 #include <ATen/Context.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/gpu_tensors.hpp"
@@ -25,9 +24,9 @@ constexpr auto kPollEvery = std::chrono::microseconds(50);
 
 }  // namespace
 
-c10::Stream TorchStream::stream() const {
-  if (fixed_) return *fixed_;
-  return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getStream(gpu_of(ordinal_));
+c10::Stream TorchStream::stream() const noexcept {
+  const c10::StreamId id = id_.load(std::memory_order_acquire);
+  return c10::Stream(c10::Stream::UNSAFE, gpu_of(ordinal_), id);
 }
 
 void TorchStream::synchronize(const char* op) const {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
+#include <atomic>
 
 #include <c10/core/Stream.h>
 
@@ -10,14 +10,15 @@
 
 namespace tandem::libtorch {
 
-/// A stream of PyTorch's: one of its pool, or the calling thread's current one.
+/// A stream of PyTorch's.
 class TorchStream final : public GpuStream {
  public:
-  /// @param fixed  none: whatever stream is the calling thread's current one of the GPU.
-  TorchStream(int ordinal, std::optional<c10::Stream> fixed) : ordinal_(ordinal), fixed_(fixed) {}
+  TorchStream(int ordinal, c10::Stream stream) : ordinal_(ordinal), id_(stream.id()) {}
 
   /// The stream that work goes to now.
-  c10::Stream stream() const;
+  c10::Stream stream() const noexcept;
+  /// Work goes to another stream of the GPU from now on. Whoever chose it has ordered the two.
+  void follow(c10::Stream stream) noexcept { id_.store(stream.id(), std::memory_order_release); }
   void synchronize(const char* op) const override;
   void drain() const noexcept override;
   void copy_to_host(const void* source,
@@ -32,7 +33,7 @@ class TorchStream final : public GpuStream {
 
  private:
   int ordinal_;
-  std::optional<c10::Stream> fixed_;
+  std::atomic<c10::StreamId> id_;
 };
 
 /// The stream of PyTorch behind a stream of a GPU.

@@ -3,6 +3,7 @@
 
 #include "libtorch/graph/replica_kernels.hpp"
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -61,7 +62,11 @@ class CopiedStatistics {
   explicit CopiedStatistics(const at::Tensor& x)
       : x_(x), copy_(x.defined() ? x.detach().clone() : at::Tensor()) {}
   ~CopiedStatistics() {
-    if (x_.defined()) std::memcpy(x_.mutable_data_ptr(), copy_.const_data_ptr(), copy_.nbytes());
+    if (!x_.defined()) return;
+    if (x_.is_cpu() || x_.is_privateuseone())
+      std::memcpy(x_.mutable_data_ptr(), copy_.const_data_ptr(), copy_.nbytes());
+    else
+      x_.tensor_data().copy_(copy_);  // which counts no write of x_
   }
   CopiedStatistics(const CopiedStatistics&) = delete;
   CopiedStatistics& operator=(const CopiedStatistics&) = delete;
@@ -147,6 +152,9 @@ at::Tensor replica_batch_norm(const at::Tensor& x,
   const auto& group = current_row_group();
   const bool alone = group == nullptr || group->size() < 2;
   if (alone || sync == BatchNormSync::per_replica) return of_own_rows(call);
+  TANDEM_CHECK(!x.is_cuda(),
+               "batch_norm: statistics of the whole batch are not synchronised over PyTorch's GPUs "
+               "yet; give batch_norm per_replica, as torch.nn.DataParallel has it");
   if (!is_backward_outside_of_calls()) return of_all_rows(call, sync);
   return scope->source()->ops().meetings->visit(group, [&] { return of_all_rows(call, sync); });
 }
@@ -195,8 +203,12 @@ at::Tensor& replica_dropout_(at::Tensor& x, double p, bool train) {
 
 }  // namespace
 
-void register_replica_kernels() {
-  for (const auto key : {c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::PrivateUse1}) {
+void register_replica_kernels(c10::DeviceType type) {
+  const bool is_virtual = type == c10::DeviceType::PrivateUse1;
+  const std::array keys{
+      is_virtual ? c10::DispatchKey::AutogradPrivateUse1 : c10::DispatchKey::AutogradCUDA,
+      is_virtual ? c10::DispatchKey::PrivateUse1 : c10::DispatchKey::CUDA};
+  for (const auto key : keys) {
     torch::Library& library = kernel_library("aten", key);
     library.impl("batch_norm", &replica_batch_norm);
     library.impl("instance_norm", &replica_instance_norm);

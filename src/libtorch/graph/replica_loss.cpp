@@ -40,8 +40,8 @@ void backward(TorchSource& source, const at::Tensor& sum, double scale) {
     // Its ops have the dtypes of the forward's, as after a forward under autocast.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     torch::autograd::backward({sum}, {at::full_like(sum, scale)});
-  } catch (const c10::OutOfMemoryError&) {
-    throw_out_of_memory(source.device().index);
+  } catch (const c10::OutOfMemoryError& e) {
+    throw_out_of_memory(source.device(), e);
   } catch (...) {
     if (const Interpreter* const python = Interpreter::get()) python->forget_exception();
     source.stopped().rethrow();

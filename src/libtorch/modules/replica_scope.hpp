@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
 
 #include "tandem/runtime/context.hpp"
 
+#include "libtorch/gpu/caller_streams.hpp"
 #include "libtorch/kernels/op_names.hpp"
 #include "libtorch/modules/node_order.hpp"
 #include "libtorch/modules/torch_source.hpp"
@@ -27,6 +30,7 @@ struct CallerState {
   static CallerState of_host();
 
   at::ThreadLocalState state = {};
+  std::vector<c10::Stream> streams = current_gpu_streams();
   int threads = at::get_num_threads();
   std::uint64_t first_node = NodeOrder::next();
   std::uint64_t call = count();
@@ -70,6 +74,7 @@ class ReplicaScope {
  private:
   std::shared_ptr<TorchSource> source_;
   std::optional<at::ThreadLocalStateGuard> state_;
+  std::optional<c10::MultiStreamGuard> streams_;
   c10::DeviceGuard device_;
   const bool trains_;  // as the caller sees it: batch norms seem not to while the job runs
   BatchNorms::Job batch_norms_;

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
 #include "tandem/core/check.hpp"
@@ -48,18 +49,19 @@ std::string class_name_of(const torch::nn::Module& module) {
   return last == std::string::npos ? name : name.substr(last + 2);
 }
 
-/// The module's tensors are on PyTorch's `cpu`, or on the first device.
+/// The module's tensors are on PyTorch's `cpu`, or on the first device. With GPUs they are there.
 void check_home(const std::vector<Named>& all, Device device) {
   const c10::Device first = torch_device(device);
   for (const Named& named : all) {
     const c10::Device home = all.front().tensor.device(), found = named.tensor.device();
-    const bool may_be = found.is_cpu() || found == first;
+    const bool may_be = found == first || (found.is_cpu() && !first.is_cuda());
     if (may_be && found == home) continue;
     const std::string other = may_be ? "'" + all.front().name + "' is on " + home.str()
                                      : "the first device is " + to_string(device);
     throw InvalidArgument("DataParallel: module must have its parameters and buffers on device " +
-                          first.str() + ", or all of them on cpu: '" + named.name + "' is on " +
-                          found.str() + ", but " + other + "; move all of it to one of them first");
+                          first.str() + (first.is_cuda() ? "" : ", or all of them on cpu") + ": '" +
+                          named.name + "' is on " + found.str() + ", but " + other +
+                          "; move all of it to " + first.str() + " first");
   }
 }
 
@@ -99,6 +101,19 @@ void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
   if (x.device() == device && x.const_data_ptr() == shown.data()) return;
   const at::NoGradGuard off;
   at::Tensor(x).set_data(to_torch_from_pairs(shown.detach(), x.scalar_type(), device));
+}
+
+/// Gives `x` the values of `copy`, without a count. @return  whether they differ
+bool take_values(const at::Tensor& x, const at::Tensor& copy) {
+  if (x.is_cuda()) {
+    const at::NoGradGuard off;
+    if (at::equal(x, copy)) return false;
+    x.detach().copy_(copy);
+    return true;
+  }
+  if (std::memcmp(x.const_data_ptr(), copy.const_data_ptr(), copy.nbytes()) == 0) return false;
+  std::memcpy(x.mutable_data_ptr(), copy.const_data_ptr(), copy.nbytes());
+  return true;
 }
 
 }  // namespace
@@ -227,9 +242,7 @@ void TorchSource::keep_buffers() const noexcept {
     if (slots_[i].kind != nn::TensorKind::buffer) continue;
     const at::Tensor& copy = slots_[i].copy;
     const at::Tensor& x = own[i].own;
-    if (std::memcmp(x.const_data_ptr(), copy.const_data_ptr(), copy.nbytes()) == 0) continue;
-    std::memcpy(x.mutable_data_ptr(), copy.const_data_ptr(), copy.nbytes());
-    count_write(x);
+    if (take_values(x, copy)) count_write(x);
   }
 }
 

@@ -26,8 +26,8 @@ void keep_state(LogicalDevice& device) {
 void run_step(Device first, const std::function<void()>& step) {
   try {
     step();
-  } catch (const c10::OutOfMemoryError&) {
-    throw_out_of_memory(first.index);
+  } catch (const c10::OutOfMemoryError& e) {
+    throw_out_of_memory(first, e);
   }
 }
 

@@ -11,6 +11,8 @@
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "libtorch/wrapper/use_gpus.hpp"
+
 namespace tandem::libtorch::detail {
 namespace {
 
@@ -18,8 +20,9 @@ constexpr int kLeastDevices = 8;  // so that tandem:3 is there where no more wer
 
 }  // namespace
 
-parallel::DataParallelOptions checked_options(parallel::DataParallelOptions options) {
-  if (options.devices.empty()) options.devices = default_devices();
+parallel::DataParallelOptions checked_options(parallel::DataParallelOptions options,
+                                              bool is_on_gpu) {
+  if (options.devices.empty()) options.devices = is_on_gpu ? gpus() : default_devices();
   TANDEM_CHECK(options.bitwise_leaves == 0,
                "DataParallel: bitwise_leaves is ",
                options.bitwise_leaves,
@@ -33,16 +36,32 @@ parallel::DataParallelOptions checked_options(parallel::DataParallelOptions opti
                "DataParallel: init_on is ",
                *options.init_on,
                ", but the memory of a module of PyTorch does not move; leave init_on out");
+  TANDEM_CHECK(
+      !options.output_device || options.output_device->type == options.devices.front().type,
+      "DataParallel: output_device is ",
+      *options.output_device,
+      ", but the devices are of another kind, such as ",
+      options.devices.front(),
+      "; name one of the same kind");
+  const bool are_gpus = options.devices.front().type == DeviceType::cuda;
+  TANDEM_CHECK(
+      !are_gpus || registered_devices() == 0,
+      "DataParallel: ",
+      options.devices.front(),
+      " is a GPU, but this process has virtual devices, which PyTorch's engine takes for its "
+      "only accelerator; train on GPUs in a process of its own");
+  if (are_gpus) use_gpus();
   int count = std::max(kLeastDevices, static_cast<int>(default_devices().size()));
   for (const Device device : options.devices) {
-    TANDEM_CHECK(device.type == DeviceType::cpu,
+    TANDEM_CHECK(device.type == options.devices.front().type,
                  "DataParallel: ",
+                 options.devices.front(),
+                 " and ",
                  device,
-                 " is a GPU, and modules of PyTorch run on virtual devices only so far; give "
-                 "devices such as cpu:0");
+                 " are of different kinds; give only GPUs, or only virtual devices");
     count = std::max(count, device.index + 1);
   }
-  register_devices(std::min(count, kMaxTorchDevices));
+  if (!are_gpus) register_devices(std::min(count, kMaxTorchDevices));
   for (const Device device : options.devices)
     static_cast<void>(torch_device(device));
   return options;

@@ -10,6 +10,7 @@
 #include <c10/core/DeviceType.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/device/backward_threads.hpp"
 #include "libtorch/device/device_guard.hpp"
@@ -24,6 +25,7 @@
 #include "libtorch/kernels/host_kernels.hpp"
 #include "libtorch/kernels/sparse_kernels.hpp"
 #include "libtorch/kernels/tensor_kernels.hpp"
+#include "libtorch/wrapper/use_gpus.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -69,7 +71,7 @@ class Registration {
     register_composed_kernels();
     register_frequent_kernels();
     register_autocast_kernels();
-    register_replica_kernels();
+    register_replica_kernels(c10::DeviceType::PrivateUse1);
     register_host_kernels();
     register_sparse_kernels();
   }
@@ -86,6 +88,14 @@ void register_devices(int count) {
                " devices; expected 1 to ",
                kMaxTorchDevices);
   Registration::get().ask_for(count);
+}
+
+std::vector<Device> gpus() {
+  use_gpus();
+  std::vector<Device> all;
+  for (int i = 0; i < device_count(DeviceType::cuda); ++i)
+    all.push_back({DeviceType::cuda, i});
+  return all;
 }
 
 }  // namespace tandem::libtorch

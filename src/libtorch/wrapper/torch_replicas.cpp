@@ -14,6 +14,7 @@
 
 #include "libtorch/device/call_generators.hpp"
 #include "libtorch/device/device_memory.hpp"
+#include "libtorch/gpu/caller_streams.hpp"
 #include "libtorch/graph/replicated_parameters.hpp"
 #include "libtorch/modules/followed_hooks.hpp"
 #include "libtorch/modules/module_changes.hpp"
@@ -26,6 +27,16 @@
 #include "parallel/update/mode_rules.hpp"
 
 namespace tandem::libtorch::detail {
+namespace {
+
+bool is_on_gpu(const torch::nn::Module* module) {
+  if (module == nullptr) return false;
+  const auto parameters = module->parameters();
+  return !parameters.empty() && parameters.front().is_cuda();
+}
+
+}  // namespace
+
 struct TorchReplicas::Parts {
   using Sources = std::vector<std::shared_ptr<TorchSource>>;
 
@@ -33,7 +44,10 @@ struct TorchReplicas::Parts {
         MakeModule c,
         Ops p,
         const parallel::DataParallelOptions& o)
-      : module(std::move(m)), copy(std::move(c)), ops(p), options(checked_options(o)) {
+      : module(std::move(m)),
+        copy(std::move(c)),
+        ops(p),
+        options(checked_options(o, is_on_gpu(module.get()))) {
     TANDEM_CHECK(module != nullptr, "DataParallel: there is no module; got a null pointer");
     build();
   }
@@ -56,6 +70,7 @@ struct TorchReplicas::Parts {
 
   /// Makes the replicas anew. Where they cannot be copies of the module, nothing has changed.
   void build() {
+    follow_caller_streams(options.devices);
     const c10::InferenceMode off(false);  // calls with grad will use them
     const at::AutoGradMode grad(true);
     Sources made = make_sources();
@@ -85,6 +100,7 @@ struct TorchReplicas::Parts {
 
   /// Called before each call.
   void follow_module() {
+    follow_caller_streams(options.devices);
     meetings->await_all_left(options.deadline);
     const TorchSource& first = *sources.front();
     if (set == nullptr || !first.has_parts_of(*module) ||
@@ -114,8 +130,8 @@ struct TorchReplicas::Parts {
       source->stopped().begin();
       try {
         return f(source->module(), r);
-      } catch (const c10::OutOfMemoryError&) {
-        throw_out_of_memory(source->device().index);
+      } catch (const c10::OutOfMemoryError& e) {
+        throw_out_of_memory(source->device(), e);
       } catch (...) {
         source->stopped().rethrow();
         throw;

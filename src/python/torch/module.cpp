@@ -16,6 +16,7 @@
 
 #include "libtorch/device/backward_threads.hpp"
 #include "libtorch/modules/recomputation.hpp"
+#include "libtorch/wrapper/use_gpus.hpp"
 #include "parallel/update/mode_table.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/torch/data_parallel.hpp"
@@ -41,6 +42,9 @@ NB_MODULE(_torch, m) {
   tandem::python::register_errors();
   m.def("register_devices", &tandem::libtorch::register_devices, nb::arg("count"));
   m.def("registered_devices", &tandem::libtorch::registered_devices);
+  m.def("use_gpus",
+        &tandem::libtorch::use_gpus,
+        "PyTorch's GPUs become devices of type cuda. Not in a process with virtual devices.");
   m.def(
       "default_generator",
       [](int device) {

@@ -1,22 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// PyTorch's GPUs as devices of tandem: on those of the machine, or on the stand-in for PyTorch's
-// CUDA, which ends the process with a status if a wait is missing (TANDEM_STAND_IN_STRICT).
+// PyTorch's GPUs as devices of tandem: memory, copies, collectives, updates.
 
-#include "libtorch/gpu/torch_gpus.hpp"
-
-#include <cstdlib>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include "tandem/comm/group.hpp"
 #include "tandem/core/dtype.hpp"
+#include "tandem/libtorch/exchange.hpp"
 #include "tandem/ops/activation.hpp"
 #include "tandem/optim/adadelta.hpp"
 #include "tandem/optim/adagrad.hpp"
@@ -32,6 +28,7 @@
 #include "tandem/runtime/upload.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "gpu/gpus.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -40,37 +37,15 @@ namespace {
 using tandem::testing::thrown_text;
 using ::testing::HasSubstr;
 
-Device gpu(int index) {
-  return {DeviceType::cuda, index};
-}
-
-/// PyTorch's library for CUDA, and the kernels of the stand-in where there is one, as Python loads
-/// them.
-bool load_cuda() {
-  const char* const ops = std::getenv("TANDEM_STAND_IN_OPS");
-  return ::dlopen(TANDEM_TORCH_CUDA, RTLD_NOW | RTLD_GLOBAL) != nullptr &&
-         (ops == nullptr || ::dlopen(ops, RTLD_NOW | RTLD_GLOBAL) != nullptr);
-}
-
-class TorchGpusTest : public ::testing::Test {
+class TorchGpusTest : public GpusTest {
  protected:
-  void SetUp() override {
-    static const bool is_loaded = load_cuda();
-    ASSERT_TRUE(is_loaded) << ::dlerror();
-    if (TorchGpus().count() < 2) GTEST_SKIP() << "PyTorch sees fewer than 2 GPUs";
-    register_torch_gpus();
-    gpus_ = std::min(TorchGpus().count(), 4);
-  }
-
   std::vector<std::unique_ptr<comm::Communicator>> group() const {
-    std::vector<Device> devices;
-    for (int r = 0; r < gpus_; ++r)
-      devices.push_back(gpu(r));
-    return comm::make_group(devices);
+    return comm::make_group(devices());
   }
-
-  int gpus_ = 0;
 };
+
+/// In a process without other devices.
+class SharedGpuTest : public TorchGpusTest {};
 
 Tensor values(const std::vector<double>& all, Device device, DType dtype = DType::f32) {
   return from_host(std::span<const double>(all), {static_cast<std::int64_t>(all.size())}, Device{})
@@ -104,6 +79,17 @@ TEST_F(TorchGpusTest, MemoryIsOfPyTorchsAllocator) {
   EXPECT_EQ(logical_device(gpu(1)).memory_stats().in_use, 4000U);
   const at::Tensor all = at::empty({1}, at::device(c10::Device(at::kCUDA, 1)));
   EXPECT_NE(all.data_ptr(), x.data());
+}
+
+TEST_F(TorchGpusTest, TensorsAreExchangedWithPyTorchOnTheirGpuAlone) {
+  const at::Tensor x = at::arange(4, at::device(c10::Device(at::kCUDA, 1)).dtype(at::kFloat));
+  const Tensor same = from_torch(x);
+  EXPECT_EQ(same.device(), gpu(1));
+  EXPECT_EQ(same.data(), x.data_ptr());
+  EXPECT_EQ(to_torch(same).data_ptr(), x.data_ptr());
+  EXPECT_THAT(thrown_text([&] { from_torch(x, gpu(0)); }), HasSubstr("cuda:0 is on GPU 0"));
+  EXPECT_THAT(thrown_text([&] { from_torch(x.cpu(), gpu(0)); }), HasSubstr("cuda:0 is on GPU 0"));
+  EXPECT_THAT(thrown_text([&] { from_torch(x, Device{}); }), HasSubstr("not on the host"));
 }
 
 TEST_F(TorchGpusTest, AnOpOfTandemsIsRefusedByName) {
@@ -203,9 +189,7 @@ TEST_F(TorchGpusTest, ARecordHasTheTimesOfItsStreams) {
   EXPECT_LE(record.transfers[0].begin, record.transfers[0].end);
 }
 
-TEST_F(TorchGpusTest, FourLogicalDevicesShareAGpu) {
-  if (!Runtime::instance().made(DeviceType::cuda).empty())
-    GTEST_SKIP() << "the process has its devices: run the tests by ctest, one in each";
+TEST_F(SharedGpuTest, FourLogicalDevicesAreOnOne) {
   configure_devices("cuda:0x4");
   auto ranks = group();
   std::vector<Tensor> x;

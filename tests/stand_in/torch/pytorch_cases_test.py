@@ -1,81 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own tests of DataParallel, for CUDA as they stand, with PyTorch's own wrapper.
+"""PyTorch's own tests of DataParallel, for CUDA as they stand, with PyTorch's own wrapper."""
 
-Their source is no part of tandem: scripts/torch-acceptance fetches it, and where it is not, nothing is run.
-"""
-
-import os
-import pathlib
-import re
 import sys
-import types
 import unittest
 
-import expecttest_module
+import cases_of_pytorch
 import torch
-from control import reports
 
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "tandem/pytorch-source")
-FILE = "test/distributed/test_data_parallel.py"
-# What has gone from PyTorch's test library since, and two results that newer ones have changed (pull request 170185).
-CHANGES = [(r"from \S+ import sandcastle_skip_if", "from unittest import skipIf as sandcastle_skip_if")]
-if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11):
-    CHANGES += [(r"torch\.Size\(\[1, 10, 2\]\)", "torch.Size([1, 10])"), (r"torch\.view_as_real\(input\)", "input")]
 # Of 46; this one expects an error that PyTorch words otherwise since.
 KNOWN_FAILURES = {"test_data_parallel_lazy_linear"}
 
 
-def source():
-    found = sorted(CACHE.glob(f"pytorch-*/{FILE}"))
-    return found[-1].read_text(encoding="utf-8") if found else None
-
-
-def load(text):
-    """The cases as a module."""
-    expecttest_module.provide()
-    for pattern, replacement in CHANGES:
-        text = re.sub(pattern, replacement, text)
-    module = types.ModuleType("pytorch_cases")
-    sys.modules[module.__name__] = module
-    exec(compile(text, f"{module.__name__}.py", "exec"), module.__dict__)
-    return module
-
-
-class Cases(unittest.TestResult):
-    """What each came to, with what the stand-in reports of it."""
-
-    def __init__(self):
-        super().__init__()
-        self.passed, self.failed = [], {}
-
-    def startTest(self, test):
-        super().startTest(test)
-        reports()
-
-    def addSuccess(self, test):
-        super().addSuccess(test)
-        found = reports()
-        if found:
-            self.failed[test.id().rsplit(".", 1)[1]] = found[0]
-        else:
-            self.passed.append(test.id())
-
-    def addFailure(self, test, error):
-        super().addFailure(test, error)
-        self.failed[test.id().rsplit(".", 1)[1]] = str(error[1])
-
-    addError = addFailure
-
-
 class PytorchCasesTest(unittest.TestCase):
     def test_data_parallel(self):
-        text = source()
+        text = cases_of_pytorch.source()
         if text is None:
-            self.skipTest(f"there is no {CACHE}; scripts/torch-acceptance fetches PyTorch's tests")
-        sys.argv = sys.argv[:1]
-        cases = Cases()
-        unittest.defaultTestLoader.loadTestsFromModule(load(text)).run(cases)
+            self.skipTest(f"there is no {cases_of_pytorch.CACHE}; scripts/torch-acceptance fetches PyTorch's tests")
+        cases = cases_of_pytorch.run(text)
         print(f"{len(cases.passed)} of {len(cases.passed) + len(cases.failed)} cases pass, {len(cases.skipped)} are skipped", file=sys.stderr)
         self.assertEqual(set(cases.failed) - KNOWN_FAILURES, set(), cases.failed)
         self.assertGreaterEqual(len(cases.passed), 45)

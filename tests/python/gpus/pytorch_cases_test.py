@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's own tests of DataParallel, for CUDA as they stand, with tandem's wrapper in place of PyTorch's."""
+
+import importlib
+import sys
+import unittest
+
+import torch
+
+import tandem
+
+cases = importlib.import_module("cases_of_pytorch")
+
+
+class PytorchCasesTest(unittest.TestCase):
+    def test_data_parallel(self):
+        text = cases.source()
+        if text is None:
+            self.skipTest(f"there is no {cases.CACHE}; scripts/torch-acceptance fetches PyTorch's tests")
+        torch.nn.DataParallel = torch.nn.parallel.DataParallel = tandem.DataParallel
+        found = cases.run(text)
+        print(f"{len(found.passed)} of {len(found.passed) + len(found.failed)} cases pass", file=sys.stderr)
+        self.assertEqual(found.failed, {})
+        self.assertGreaterEqual(len(found.passed), 46)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of PyTorch on its GPUs, beside the same program on the host. Runs on the stand-in, where a missing wait fails the test."""
+
+import copy
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import tandem
+
+BATCHES = [(8, 6), (7, 6), (3, 6), (1, 6), (12, 6)]  # uneven ones, and of fewer rows than there are GPUs
+MODES = ["server", "classic", "sharded", "ddp"]
+
+
+def make_model():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
+
+
+def batches(device="cpu"):
+    torch.manual_seed(2)
+    return [(torch.randn(*shape).to(device), torch.randn(shape[0], 3).to(device)) for shape in BATCHES]
+
+
+def loss_of(model, batch):
+    return F.mse_loss(model(batch[0]), batch[1])
+
+
+def of_one_device(make_optimizer):
+    model = make_model()
+    optimizer = make_optimizer(model.parameters())
+    for batch in batches():
+        optimizer.zero_grad()
+        loss_of(model, batch).backward()
+        optimizer.step()
+    return [p.detach() for p in model.parameters()]
+
+
+def adamw(parameters):
+    return torch.optim.AdamW(parameters, lr=0.05)
+
+
+class TrainingTest(unittest.TestCase):
+    def check(self, model, expected):
+        for found, wanted in zip(model.parameters(), expected, strict=True):
+            torch.testing.assert_close(found.detach().cpu(), wanted, rtol=1e-5, atol=1e-5)
+
+    def test_one_line_takes_all_gpus(self):
+        model = make_model().cuda()
+        wrapper = tandem.DataParallel(model)
+        self.assertEqual(wrapper.device_ids, list(range(torch.cuda.device_count())))
+        optimizer = adamw(model.parameters())
+        for batch in batches("cuda"):
+            optimizer.zero_grad()
+            loss = loss_of(wrapper, batch)
+            self.assertEqual(loss.device, torch.device("cuda", 0))
+            loss.backward()
+            optimizer.step()
+        self.check(model, of_one_device(adamw))
+
+    def test_steps_in_each_mode(self):
+        for mode in MODES:
+            for shared in (False, True):
+                with self.subTest(mode, shared=shared):
+                    model = make_model().cuda()
+                    wrapper = tandem.DataParallel(model, mode=mode)
+                    optimizer = tandem.Optimizer(wrapper, torch.optim.AdamW, lr=0.05) if shared else adamw(model.parameters())
+                    for batch in batches("cuda"):
+                        wrapper.step(batch, loss_of, optimizer)
+                    self.check(model, of_one_device(adamw))
+
+    def test_devices_and_outputs_are_those_that_are_named(self):
+        model = make_model().cuda()
+        x = torch.randn(8, 6, device="cuda")
+        wanted = model(x)
+        for wrapper, device in (
+            (tandem.DataParallel(model, device_ids=[0, 2]), "cuda:0"),
+            (tandem.DataParallel(model, device_ids=[0, 1, 2], output_device=2), "cuda:2"),
+            (tandem.DataParallel(model, devices="cuda:0,cuda:1"), "cuda:0"),
+            (tandem.DataParallel(model, devices=["cuda:0", torch.device("cuda", 3)]), "cuda:0"),
+            (tandem.DataParallel(model, output_device="cpu"), "cpu"),
+            (tandem.BalancedDataParallel(2, model), "cuda:0"),
+        ):
+            with self.subTest(wrapper.device_ids, output=wrapper.output_device):
+                y = wrapper(x)
+                self.assertEqual(y.device, torch.device(device))
+                torch.testing.assert_close(y.to(wanted.device), wanted)
+        self.assertEqual(tandem.BalancedDataParallel(2, model).plan(8), [2, 2, 2, 2])
+        self.assertEqual(tandem.BalancedDataParallel(1, model, devices="cuda:0,cuda:1").plan(8), [1, 7])
+
+    def test_gradients_are_those_of_the_whole_batch_in_any_chunks(self):
+        x, y = batches("cuda")[0]
+        one = make_model().cuda()
+        loss_of(one, (x, y)).backward()
+        for chunk_sizes in ([8, 0, 0, 0], [5, 1, 1, 1], [0, 0, 3, 5]):
+            with self.subTest(chunk_sizes):
+                model = make_model().cuda()
+                loss_of(tandem.DataParallel(model, chunk_sizes=chunk_sizes), (x, y)).backward()
+                for found, wanted in zip(model.parameters(), one.parameters(), strict=True):
+                    torch.testing.assert_close(found.grad, wanted.grad)
+
+    def test_no_sync_keeps_gradients_until_the_next_backward(self):
+        parts = batches("cuda")[:2]
+        one = make_model().cuda()
+        for batch in parts:
+            loss_of(one, batch).backward()
+        model = make_model().cuda()
+        wrapper = tandem.DataParallel(model)
+        with wrapper.no_sync():
+            loss_of(wrapper, parts[0]).backward()
+        loss_of(wrapper, parts[1]).backward()
+        for found, wanted in zip(model.parameters(), one.parameters(), strict=True):
+            torch.testing.assert_close(found.grad, wanted.grad)
+
+    def test_autocast_and_a_scaler(self):
+        results = []
+        for wrap in (lambda m: m, tandem.DataParallel):
+            model = make_model().cuda()
+            wrapped = wrap(model)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            scaler = torch.amp.GradScaler("cuda", init_scale=64)
+            for batch in batches("cuda"):
+                optimizer.zero_grad()
+                with torch.autocast("cuda", torch.bfloat16):
+                    loss = loss_of(wrapped, batch)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+            results.append([p.detach().cpu() for p in model.parameters()])
+        for found, wanted in zip(*results, strict=True):
+            torch.testing.assert_close(found, wanted, rtol=2e-2, atol=2e-2)
+
+    def test_a_stream_of_the_callers(self):
+        model = make_model().cuda()
+        wrapper = tandem.DataParallel(model)
+        optimizer = adamw(model.parameters())
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for batch in batches("cuda"):
+                optimizer.zero_grad()
+                loss_of(wrapper, batch).backward()
+                optimizer.step()
+        torch.cuda.current_stream().wait_stream(stream)
+        self.check(model, of_one_device(adamw))
+
+    def test_a_failed_call_has_no_effect(self):
+        model = make_model().cuda()
+        wrapper = tandem.DataParallel(model)
+        before = copy.deepcopy(model.state_dict())
+
+        def fails(replica, batch):
+            if batch[0].device.index == 2:
+                raise ValueError("no")
+            return loss_of(replica, batch)
+
+        with self.assertRaisesRegex(ValueError, "no"):
+            wrapper.step(batches("cuda")[0], fails, adamw(model.parameters()))
+        for name, value in model.state_dict().items():
+            torch.testing.assert_close(value, before[name], rtol=0, atol=0)
+        wrapper.step(batches("cuda")[0], loss_of)
+
+    def test_what_is_not_there_yet_is_refused_by_name(self):
+        model = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3)).cuda()
+        with self.assertRaisesRegex(RuntimeError, "give batch_norm per_replica"):
+            tandem.DataParallel(model)(torch.randn(8, 6, device="cuda"))
+        self.assertEqual(tandem.DataParallel(model, batch_norm="per_replica")(torch.randn(8, 6, device="cuda")).shape, (8, 3))
+        with self.assertRaisesRegex(tandem.InvalidArgument, "'weight' is on cpu.*cuda:0"):
+            tandem.DataParallel(nn.Linear(6, 3), devices="cuda:0,cuda:1").plan(8)
+
+        class Own(tandem.DataParallel):
+            def gather(self, outputs, output_device):
+                return super().gather(outputs, output_device)
+
+        with self.assertRaisesRegex(tandem.InvalidArgument, "Own has a scatter, replicate, parallel_apply or gather"):
+            Own(make_model().cuda())(torch.randn(8, 6, device="cuda"))
+
+
+if __name__ == "__main__":
+    unittest.main()
