@@ -74,8 +74,8 @@ def replace_data_parallel(**options: Any) -> Iterator[None]:
             super().__init__(module, *args, **(options | kwargs))
 
         def __reduce__(self) -> tuple[Any, ...]:
-            make, (kind,), state = super().__reduce__()
-            return make, (DataParallel if kind is Replacement else kind,), state
+            make, (kind, devices), state = super().__reduce__()
+            return make, (DataParallel if kind is Replacement else kind, devices), state
 
     before = [place.DataParallel for place in _PLACES]
     for place in _PLACES:
