@@ -74,6 +74,39 @@ TEST_F(TorchGpusTest, BytesGoThereAndBackAndBetween) {
   }
 }
 
+TEST_F(TorchGpusTest, UploadedMemoryIsGivenOutAgainAfterItsUses) {
+  const Tensor host = values(std::vector<double>(1000, 1.5), Device{});
+  const BufferPart part{&host.buffer(), 0, host.nbytes()};
+  const Tensor there = values(std::vector<double>(1000, 0), gpu(0));
+  for (int i = 0; i < 8; ++i) {
+    const auto uploaded = fill(std::span(&part, 1), gpu(0)).take();
+    // Of the main stream; the memory goes before it has ended.
+    copy_bytes(*uploaded, 0, there.buffer(), 0, part.nbytes);
+  }
+  EXPECT_EQ(there.to_doubles(), host.to_doubles());
+}
+
+TEST_F(TorchGpusTest, ACopyOnOneGpuIsBetweenTheWritesOfItsSource) {
+  Tensor x = values({1, 2, 3}, gpu(0));
+  x.mul_(2);
+  const BufferPart part{&x.buffer(), 0, x.nbytes()};
+  const auto copy = fill(std::span(&part, 1), gpu(0)).take();
+  x.mul_(2);
+  std::vector<float> found(3);
+  read(*copy, 0, found.data(), copy->nbytes(), "test");
+  EXPECT_EQ(found, (std::vector<float>{2, 4, 6}));
+}
+
+TEST_F(TorchGpusTest, BothStreamsGoOnAfterACopyBetweenThem) {
+  Tensor x = values({1, 2, 3}, gpu(0));
+  const Tensor y = values({0, 0, 0}, gpu(0));
+  LogicalDevice& device = logical_device(gpu(0));
+  gpu_backend().copy_between(device.stream(), x.data(), device.side_stream(), y.data(), x.nbytes());
+  x.mul_(2);
+  device.side_stream().synchronize();
+  EXPECT_EQ(y.to_doubles(), (std::vector<double>{1, 2, 3}));
+}
+
 TEST_F(TorchGpusTest, MemoryIsOfPyTorchsAllocator) {
   const Tensor x = values(std::vector<double>(1000, 1), gpu(1));
   EXPECT_EQ(logical_device(gpu(1)).memory_stats().in_use, 4000U);
