@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import torch
 
-from tandem import torch_device
+from tandem import _torch, torch_device
 from tandem._home import check_supported
 
 DeviceLike = int | str | torch.device
@@ -26,8 +26,18 @@ def output_name(device: DeviceLike, kind: str = "cpu") -> str:
     return "host" if is_host else library_name(device, kind)
 
 
+def numbers_are_gpus() -> bool:
+    """Whether a device that is given as a number is a GPU of PyTorch's: it sees some, and nobody has asked for virtual devices."""
+    return torch.cuda.is_available() and _torch.registered_devices() == 0
+
+
 def torch_name(device: DeviceLike | None) -> torch.device:
-    """A virtual device by its index or name. None and 'tandem' are the current one; 'cpu' and -1 are the host."""
+    """A device by its index or name. None is the current one, and 'cpu' and -1 are the host; numbers may be of GPUs."""
+    if str(device).partition(":")[0] != "tandem" and numbers_are_gpus():
+        if isinstance(device, int):
+            return torch.device("cpu") if device < 0 else torch.device("cuda", device)
+        device = torch.device("cuda" if device is None else device)
+        return torch.device("cuda", torch.cuda.current_device()) if device == torch.device("cuda") else device
     torch_device.register_devices()
     if isinstance(device, int):
         return torch.device("cpu") if device < 0 else torch.device("tandem", device)

@@ -14,7 +14,7 @@ import torch
 from tandem import _core, _torch, torch_device
 from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
-from tandem._devices import DeviceLike, library_name, output_name
+from tandem._devices import DeviceLike, library_name, numbers_are_gpus, output_name
 from tandem._home import check_home, check_supported, tensors_of
 from tandem._methods import Methods
 from tandem.errors import InvalidArgument
@@ -67,7 +67,7 @@ def _are_gpus(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | Non
     first = next(tensors_of(module), None)
     if first is not None and first.device.type != "cpu":
         return first.device.type == "cuda"
-    return torch.cuda.is_available() and _torch.registered_devices() == 0
+    return numbers_are_gpus()
 
 
 class DataParallel(Methods):
@@ -179,11 +179,6 @@ class DataParallel(Methods):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         self._check_call()
         if self._overrides():
-            if self._options["devices"][0].startswith("cuda"):
-                raise InvalidArgument(
-                    f"DataParallel: {type(self).__name__} has a scatter, replicate, parallel_apply or gather of its own, which is not "
-                    "called on GPUs yet; leave it out, or use torch.nn.DataParallel"
-                )
             return self._forward_by_methods(inputs, kwargs)
         if kwargs.get(num_items_in_batch.NAME) is not None:
             kwargs = num_items_in_batch.for_replicas(self, inputs, kwargs)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The names of torch.nn.parallel, on virtual devices. An existing program changes one import.
+"""The names of torch.nn.parallel, on PyTorch's GPUs or virtual devices. An existing program changes one import.
 
 The functions are one call each, and keep nothing. A program that trains is faster with a DataParallel, whose replicas
 stay from one call to the next.
@@ -16,7 +16,7 @@ from torch import nn
 
 from tandem import _core
 from tandem._copies import copy_parts
-from tandem._devices import DeviceLike, torch_name
+from tandem._devices import DeviceLike, numbers_are_gpus, torch_name
 from tandem._home import check_home, tensors_of
 from tandem.data_parallel import DataParallel
 from tandem.errors import InvalidArgument
@@ -138,7 +138,7 @@ def data_parallel(
     if not isinstance(inputs, tuple):
         inputs = () if inputs is None else (inputs,)
     if device_ids is None:
-        device_ids = range(len(_core.default_devices()))
+        device_ids = range(torch.cuda.device_count() if numbers_are_gpus() else len(_core.default_devices()))
     devices = [torch_name(device) for device in device_ids]
     output = devices[0] if output_device is None else torch_name(output_device)
     check_home(tensors_of(module), devices[0])

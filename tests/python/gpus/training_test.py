@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import tandem
+import tandem.parallel
 
 BATCHES = [(8, 6), (7, 6), (3, 6), (1, 6), (12, 6)]  # uneven ones, and of fewer rows than there are GPUs
 MODES = ["server", "classic", "sharded", "ddp"]
@@ -171,12 +172,28 @@ class TrainingTest(unittest.TestCase):
         with self.assertRaisesRegex(tandem.InvalidArgument, "'weight' is on cpu.*cuda:0"):
             tandem.DataParallel(nn.Linear(6, 3), devices="cuda:0,cuda:1").plan(8)
 
-        class Own(tandem.DataParallel):
-            def gather(self, outputs, output_device):
-                return super().gather(outputs, output_device)
+    def test_the_functions_of_torch_nn_parallel(self):
+        model = make_model().cuda()
+        x = torch.randn(8, 6, device="cuda")
+        wanted = model(x)
+        self.assertEqual([part.device.index for part in tandem.parallel.scatter(x, [0, 2])], [0, 2])
+        for y, device in (
+            (tandem.parallel.data_parallel(model, x), "cuda:0"),
+            (tandem.parallel.data_parallel(model, x, [0, 1], output_device=1), "cuda:1"),
+        ):
+            self.assertEqual(y.device, torch.device(device))
+            torch.testing.assert_close(y.to(wanted.device), wanted)
+        y.sum().backward()
+        self.assertIsNotNone(model[0].weight.grad)
 
-        with self.assertRaisesRegex(tandem.InvalidArgument, "Own has a scatter, replicate, parallel_apply or gather"):
-            Own(make_model().cuda())(torch.randn(8, 6, device="cuda"))
+    def test_a_subclass_with_a_gather_of_its_own(self):
+        class Doubled(tandem.DataParallel):
+            def gather(self, outputs, output_device):
+                return 2 * super().gather(outputs, output_device)
+
+        model = make_model().cuda()
+        x = torch.randn(8, 6, device="cuda")
+        torch.testing.assert_close(Doubled(model)(x), 2 * model(x))
 
 
 if __name__ == "__main__":
