@@ -9,17 +9,15 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "runtime/gpu/gpu_stream.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 #include "runtime/part_versions.hpp"
 
 namespace tandem {
 namespace {
 
-/// The host's, or a GPU's of a registered backend, whose library owns what is adopted there.
+/// The host's, or a GPU's of a backend that allows it.
 LogicalDevice& adopting_device(Device device) {
-  const bool is_own_gpu = device.type == DeviceType::cuda &&
-                          logical_device(device).stream().native()->cuda() != nullptr;
-  TANDEM_CHECK(!is_own_gpu,
+  TANDEM_CHECK(device.type == DeviceType::cpu || gpu_backend().adopts_memory(),
                "adopt: memory of another owner must be the host's, but the buffer is to be on ",
                device,
                "; adopt it on cpu:0 and copy it with .to(device)");

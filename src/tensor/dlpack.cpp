@@ -17,7 +17,7 @@
 #include "tandem/tensor/access.hpp"
 
 #include "core/checked_size.hpp"
-#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 #include "tensor/dlpack_abi.hpp"
 
 namespace tandem {
@@ -62,11 +62,9 @@ DLDataType lent_dtype(DType dtype) noexcept {
   }
 }
 
-/// Whether a device is a GPU of a registered backend, whose streams and memory are another
-/// library's: that library orders what it does there itself.
-bool is_of_another(Device device) {
-  if (device.type != DeviceType::cuda) return false;
-  return logical_device(device).stream().native()->cuda() == nullptr;
+/// Whether a device is a GPU whose memory is exchanged with other libraries.
+bool is_shared_gpu(Device device) {
+  return device.type == DeviceType::cuda && gpu_backend().adopts_memory();
 }
 
 DLDevice lent_device(Device device) {
@@ -81,7 +79,7 @@ void check_can_be_lent(const Tensor& x) {
                x.describe(),
                " requires grad, and the tape would not see what others do with it; lend "
                "x.detach()");
-  TANDEM_CHECK(x.device().type == DeviceType::cpu || is_of_another(x.device()),
+  TANDEM_CHECK(x.device().type == DeviceType::cpu || is_shared_gpu(x.device()),
                "to_dlpack: ",
                x.describe(),
                " is not in the host's memory; lend x.to(\"cpu\")");
@@ -173,7 +171,7 @@ std::string name_of(DLDeviceType type) {
 /// @param on  the device that the tensor shall be on.
 void check_borrowed_device(const DLDevice& device, Device on) {
   const DLDeviceType type = device.device_type;
-  if (is_of_another(on)) {
+  if (is_shared_gpu(on)) {
     const int ordinal = logical_device(on).gpu()->ordinal();
     TANDEM_CHECK(type == kDLCUDA && device.device_id == ordinal,
                  "from_dlpack: the tensor is on ",

@@ -29,6 +29,7 @@ class TorchGpus final : public GpuBackend {
   /// PyTorch's kernels take tensors of one GPU.
   bool peers(int ordinal, int other) override { return ordinal == other; }
   void check_launch(const char*) override {}  // PyTorch does so at each of its launches
+  bool adopts_memory() const noexcept override { return true; }
   bool pins_host_memory() const noexcept override { return false; }
   bool is_in_use() const noexcept override { return false; }
   bool pin(void*, std::size_t) noexcept override { return false; }

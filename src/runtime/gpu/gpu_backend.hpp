@@ -57,6 +57,9 @@ class GpuBackend {
   /// Throws if the last launch of the calling thread failed.
   virtual void check_launch(const char* name) = 0;
 
+  /// Whether buffers of GPUs may have memory of another owner: it orders its own uses of it with
+  /// what the backend's streams do.
+  virtual bool adopts_memory() const noexcept = 0;
   /// Whether memory of the host is pinned for GPUs where they are in use.
   virtual bool pins_host_memory() const noexcept = 0;
   /// Whether the process uses a GPU, so that pinned memory is of use.

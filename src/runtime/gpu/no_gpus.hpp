@@ -19,6 +19,7 @@ class NoGpus final : public GpuBackend {
   void copy_between(const Stream&, const void*, const Stream&, void*, std::size_t) override;
   bool peers(int, int) override { return false; }
   void check_launch(const char*) override {}
+  bool adopts_memory() const noexcept override { return false; }
   bool pins_host_memory() const noexcept override { return false; }
   bool is_in_use() const noexcept override { return false; }
   bool pin(void*, std::size_t) noexcept override { return false; }

@@ -114,6 +114,7 @@ class HostGpus final : public GpuBackend {
   /// Kernels reach the memory of their own GPU alone, so that collectives copy.
   bool peers(int ordinal, int other) override { return ordinal == other; }
   void check_launch(const char*) override {}
+  bool adopts_memory() const noexcept override { return true; }
   bool pins_host_memory() const noexcept override { return false; }
   bool is_in_use() const noexcept override { return false; }
   bool pin(void*, std::size_t) noexcept override { return false; }
