@@ -44,12 +44,6 @@ parallel::DataParallelOptions checked_options(parallel::DataParallelOptions opti
       options.devices.front(),
       "; name one of the same kind");
   const bool are_gpus = options.devices.front().type == DeviceType::cuda;
-  TANDEM_CHECK(
-      !are_gpus || registered_devices() == 0,
-      "DataParallel: ",
-      options.devices.front(),
-      " is a GPU, but this process has virtual devices, which PyTorch's engine takes for its "
-      "only accelerator; train on GPUs in a process of its own");
   if (are_gpus) use_gpus();
   int count = std::max(kLeastDevices, static_cast<int>(default_devices().size()));
   for (const Device device : options.devices) {
