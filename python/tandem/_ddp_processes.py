@@ -87,6 +87,10 @@ def _run_rank(
     except BaseException:
         connection.send(traceback.format_exc())
         raise SystemExit(1) from None
+    connection.close()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # all has been said, and PyTorch 2.15's gloo aborts now and then in a process that ends by itself
 
 
 def _messages(connections: list[Connection], processes: list[Any]) -> Any:
