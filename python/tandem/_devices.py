@@ -28,7 +28,7 @@ def output_name(device: DeviceLike, kind: str = "cpu") -> str:
 
 def numbers_are_gpus() -> bool:
     """Whether a device that is given as a number is a GPU of PyTorch's: it sees some, and nobody has asked for virtual devices."""
-    return torch.cuda.is_available() and _torch.registered_devices() == 0
+    return _torch.registered_devices() == 0 and torch.cuda.is_available()
 
 
 def torch_name(device: DeviceLike | None) -> torch.device:

@@ -23,10 +23,9 @@ void register_devices(int count);
 /// All GPUs that PyTorch sees, as devices: cuda:0 and so on. Their memory, streams and events stay
 /// PyTorch's. A call after the first one changes nothing. Thread-safe.
 ///
-/// @throws InvalidArgument  PyTorch has no CUDA or sees no GPU, tandem's own devices of type cuda
-/// are
-///                          in use, or virtual devices are registered: PyTorch's engine takes one
-///                          kind of accelerator.
+/// @throws InvalidArgument  PyTorch has no CUDA or sees no GPU; tandem's own GPUs are in use; or
+///                          virtual devices are registered, since PyTorch's engine takes one kind
+///                          of accelerator.
 std::vector<Device> gpus();
 
 }  // namespace tandem::libtorch

@@ -11,7 +11,6 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "tandem/core/check.hpp"
-#include "tandem/runtime/event.hpp"
 #include "tandem/runtime/logical_device.hpp"
 
 #include "kernels/gpu_kernels.hpp"
@@ -20,6 +19,7 @@
 #include "libtorch/gpu/torch_event.hpp"
 #include "libtorch/gpu/torch_gpu.hpp"
 #include "libtorch/gpu/torch_gpu_kernels.hpp"
+#include "runtime/gpu/wait_stream.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -31,9 +31,7 @@ void copy_here(const Stream& source_stream,
                void* target,
                std::size_t nbytes,
                int ordinal) {
-  Event before;
-  before.record(source_stream);
-  before.wait(target_stream, "copy");
+  wait_stream(target_stream, source_stream, "copy");
   call_gpu(ordinal, "copy", [&] {
     const c10::StreamGuard scope(torch_stream(*target_stream.native()));
     bytes_of_gpu(target, nbytes, ordinal).copy_(bytes_of_gpu(source, nbytes, ordinal), true);
@@ -85,10 +83,7 @@ void TorchGpus::copy_between(const Stream& source_stream,
   const int to = target_stream.logical_device().gpu()->ordinal();
   if (from == to) {
     copy_here(source_stream, source, target_stream, target, nbytes, to);
-    Event after;
-    after.record(target_stream);
-    after.wait(source_stream, "copy");
-    return;
+    return wait_stream(source_stream, target_stream, "copy");
   }
   call_gpu(from, "copy", [&] {
     const c10::StreamGuard target_scope(torch_stream(*target_stream.native()));

@@ -17,8 +17,6 @@
 namespace tandem::libtorch {
 namespace {
 
-/// Bytes of memory that is not pinned which the driver takes without a wait.
-constexpr std::size_t kMostTaken = std::size_t{64} << 10;
 constexpr auto kGrace = std::chrono::seconds(2);
 constexpr auto kPollEvery = std::chrono::microseconds(50);
 

@@ -3,13 +3,13 @@
 
 #include "runtime/cuda/copy_between.hpp"
 
-#include "tandem/runtime/event.hpp"
 #include "tandem/runtime/logical_device.hpp"
 
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/peers.hpp"
 #include "runtime/cuda/stage_ring.hpp"
 #include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/wait_stream.hpp"
 
 namespace tandem::cuda {
 namespace {
@@ -41,9 +41,7 @@ void begin_copy_between(const Stream& source_stream,
   const GpuDevice& to = *target_stream.logical_device().gpu();
   if (!are_peers(from.ordinal(), to.ordinal()))
     return copy_staged(source_stream, source, target_stream, target, nbytes);
-  Event before;
-  before.record(source_stream);
-  before.wait(target_stream, "copy");
+  wait_stream(target_stream, source_stream, "copy");
   to.activate();
   CUstream_st* const stream = target_stream.native()->cuda();
   if (from.ordinal() == to.ordinal()) {
@@ -62,10 +60,8 @@ void copy_between(const Stream& source_stream,
   const int from = source_stream.logical_device().gpu()->ordinal();
   const int to = target_stream.logical_device().gpu()->ordinal();
   if (!are_peers(from, to)) return;  // both streams are in order already
-  Event after;
-  try {  // the source's owner may free or change it in its own order
-    after.record(target_stream);
-    after.wait(source_stream, "copy");
+  try {                              // the source's owner may free or change it in its own order
+    wait_stream(source_stream, target_stream, "copy");
   } catch (...) {
     target_stream.native()->drain();
     throw;

@@ -30,7 +30,6 @@ class CudaBackend final : public GpuBackend {
   /// environment no GPUs are peers.
   bool peers(int ordinal, int other) override;
   void check_launch(const char* name) override;
-  bool adopts_memory() const noexcept override { return false; }
   bool pins_host_memory() const noexcept override { return true; }
   bool is_in_use() const noexcept override;
   bool pin(void* p, std::size_t nbytes) noexcept override;

@@ -14,8 +14,6 @@
 namespace tandem::cuda {
 namespace {
 
-/// Bytes of memory that is not pinned which the driver takes without a wait.
-constexpr std::size_t kMostTaken = std::size_t{64} << 10;
 constexpr auto kGrace = std::chrono::seconds(2);
 
 CUstream_st* make_stream(int priority) {

@@ -32,7 +32,7 @@ class GpuBackend {
   /// Number of GPUs that the process may use; 0 without a driver.
   virtual int count() const noexcept = 0;
   /// Why there is no GPU, where more than that is known: "cudaErrorInsufficientDriver, ...".
-  virtual const std::string& no_gpu_reason() const noexcept = 0;
+  virtual const std::string& no_gpu_reason() const noexcept { return no_reason_; }
   /// @throws InvalidArgument  there is no GPU `ordinal`, which `name` asks for.
   virtual void check_gpu(Device name, int ordinal) const = 0;
   /// @throws InvalidArgument  there is no such GPU.
@@ -54,24 +54,29 @@ class GpuBackend {
                             std::size_t nbytes) = 0;
   /// Whether kernels of two GPUs may read and write each other's memory.
   virtual bool peers(int ordinal, int other) = 0;
-  /// Throws if the last launch of the calling thread failed.
-  virtual void check_launch(const char* name) = 0;
 
+  // What a backend need not have. By itself it pins nothing, and adopts nothing.
+
+  /// Throws if the last launch of the calling thread failed, where a launch does not do so itself.
+  virtual void check_launch(const char* /*name*/) {}
   /// Whether buffers of GPUs may have memory of another owner: it orders its own uses of it with
   /// what the backend's streams do.
-  virtual bool adopts_memory() const noexcept = 0;
+  virtual bool adopts_memory() const noexcept { return false; }
   /// Whether memory of the host is pinned for GPUs where they are in use.
-  virtual bool pins_host_memory() const noexcept = 0;
+  virtual bool pins_host_memory() const noexcept { return false; }
   /// Whether the process uses a GPU, so that pinned memory is of use.
-  virtual bool is_in_use() const noexcept = 0;
+  virtual bool is_in_use() const noexcept { return false; }
   /// Pins whole pages of the host, so that GPUs access them without a copy by the host.
   ///
   /// @return  false, with nothing done, if the process uses no GPU or the system refuses.
-  virtual bool pin(void* p, std::size_t nbytes) noexcept = 0;
+  virtual bool pin(void* /*p*/, std::size_t /*nbytes*/) noexcept { return false; }
   /// Unpins what `pin` has pinned.
-  virtual void unpin(void* p) noexcept = 0;
+  virtual void unpin(void* /*p*/) noexcept {}
   /// Bytes of a GPU's memory that this process holds; none if nobody tells.
-  virtual std::optional<std::size_t> held_by_process(int ordinal) const = 0;
+  virtual std::optional<std::size_t> held_by_process(int /*ordinal*/) const { return std::nullopt; }
+
+ private:
+  std::string no_reason_;
 };
 
 /// The process's. Lives until the process ends.

@@ -51,6 +51,10 @@ class GpuStream {
   /// The point after the work so far, which tells when it was reached.
   virtual std::shared_ptr<const StreamPoint> point() const = 0;
 
+ protected:
+  /// Bytes of memory that is not pinned which CUDA's driver takes without a wait.
+  static constexpr std::size_t kMostTaken = std::size_t{64} << 10;
+
  private:
   CUstream_st* cuda_;
 };

@@ -88,7 +88,6 @@ class HostGpus final : public GpuBackend {
   explicit HostGpus(int count) : count_(count) {}
   bool has_gpus() const noexcept override { return true; }
   int count() const noexcept override { return count_; }
-  const std::string& no_gpu_reason() const noexcept override { return reason_; }
   void check_gpu(Device name, int ordinal) const override {
     TANDEM_CHECK(ordinal < count_,
                  "device ",
@@ -113,17 +112,10 @@ class HostGpus final : public GpuBackend {
   }
   /// Kernels reach the memory of their own GPU alone, so that collectives copy.
   bool peers(int ordinal, int other) override { return ordinal == other; }
-  void check_launch(const char*) override {}
   bool adopts_memory() const noexcept override { return true; }
-  bool pins_host_memory() const noexcept override { return false; }
-  bool is_in_use() const noexcept override { return false; }
-  bool pin(void*, std::size_t) noexcept override { return false; }
-  void unpin(void*) noexcept override {}
-  std::optional<std::size_t> held_by_process(int) const override { return std::nullopt; }
 
  private:
   int count_;
-  std::string reason_;
 };
 
 }  // namespace tandem::test
