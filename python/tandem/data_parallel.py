@@ -70,6 +70,16 @@ def _are_gpus(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | Non
     return numbers_are_gpus()
 
 
+def _check_not_on_gpu(module: torch.nn.Module) -> None:
+    """Raises InvalidArgument for a module on a GPU, whose devices are to be virtual ones."""
+    for x in islice(tensors_of(module), 1):
+        if x.device.type == "cuda":
+            raise InvalidArgument(
+                f"DataParallel: devices are virtual ones, but the module is on {x.device}; call module.cpu() first, or name GPUs, "
+                "such as devices='cuda:0,cuda:1'"
+            )
+
+
 class DataParallel(Methods):
     """Trains one module on several devices. An existing program changes one line.
 
@@ -133,6 +143,8 @@ class DataParallel(Methods):
         if kind == "cuda":
             check_supported(torch.device(kind))
             _torch.use_gpus()
+        else:
+            _check_not_on_gpu(module)  # before virtual devices are registered, after which no backward of a GPU runs
         if devices is None:
             names = _core.default_devices() if kind == "cpu" else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
         elif isinstance(devices, str):

@@ -171,6 +171,9 @@ class TrainingTest(unittest.TestCase):
         self.assertEqual(tandem.DataParallel(model, batch_norm="per_replica")(torch.randn(8, 6, device="cuda")).shape, (8, 3))
         with self.assertRaisesRegex(tandem.InvalidArgument, "'weight' is on cpu.*cuda:0"):
             tandem.DataParallel(nn.Linear(6, 3), devices="cuda:0,cuda:1").plan(8)
+        with self.assertRaisesRegex(tandem.InvalidArgument, "the module is on cuda:0; call module.cpu"):
+            tandem.DataParallel(make_model().cuda(), devices="cpu:2")
+        tandem.DataParallel(make_model().cuda())(torch.ones(8, 6, device="cuda")).sum().backward()  # GPUs work on
 
     def test_the_functions_of_torch_nn_parallel(self):
         model = make_model().cuda()
