@@ -10,6 +10,7 @@
 #include "tandem/config.hpp"
 
 #include "kernels/conv_direct.hpp"
+#include "kernels/conv_weight_grad.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/for_each.hpp"
 #include "kernels/gemm.hpp"
@@ -231,7 +232,6 @@ void native_weight_grad(const HostStream& s,
                         const View& x,
                         const View& dw,
                         const View& dbias) {
-  if (!is_row_major(x, dy) && is_direct<T>(z)) return direct_weight_grad<T>(s, z, dy, x, dw, dbias);
   with_layout<T>(s, z, x, dy, [&](const auto& native) {
     const std::int64_t sums = dw.numel() + z.o, part = sums + native.block_elements();
     const std::int64_t tiles =
@@ -261,6 +261,13 @@ bool wants_onednn(const HostStream& s, const ConvSize& z, const View& x, const V
 /// saves, and far more where the cores have other work too.
 HostStream threads_of(const HostStream& s, const ConvSize& z) {
   return threads_for(s, z.multiply_adds(), kProductGrain);
+}
+
+/// Whether the weights' gradient needs no library.
+bool takes_weight_grad(const ConvSize& z, const View& dy, const View& x) {
+  if (!is_channels_last(x) || !is_channels_last(dy)) return false;
+  return x.dtype == DType::f32 ? has_weight_grad<float>(z)
+                               : x.dtype == DType::f64 && has_weight_grad<double>(z);
 }
 
 }  // namespace
@@ -297,6 +304,11 @@ void conv2d_weight_grad(const HostStream& s,
                         const View& x,
                         const View& dweight,
                         const View& dbias) {
+  if (takes_weight_grad(z, dy, x)) {
+    return with_float(dweight.dtype, [&]<class T>() {
+      weight_grad<T>(threads_of(s, z), z, dy, x, dweight, dbias);
+    });
+  }
   if constexpr (has_onednn) {
     // In bf16 oneDNN 2.6's threads wait for each other, spinning, at every block: seconds instead
     // of milliseconds where the cores have other work too.

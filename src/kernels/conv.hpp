@@ -39,10 +39,11 @@ inline View patch_order(const ConvSize& z, void* data, DType t) {
 
 // x (n, c, h, w) and y, dy (n, o, oh, ow) are dense, both channels-last or both row-major; weights
 // (o, c / groups, kh, kw) and bias (o) are dense row-major. Workspace comes from the device's
-// allocator. On the host f32 and bf16 with channels-last run through oneDNN where it is there, and
-// has them for the CPU; else channels-last goes direct (conv_direct.hpp) where that is faster. On a
-// GPU all goes through cuDNN where it is there. All else is im2col and GEMM, of 16 bits widened to
-// f32 (widened_conv.hpp).
+// allocator. On the host the weights' gradient with channels-last is our own
+// (conv_weight_grad.hpp); f32 and bf16 with channels-last else run through oneDNN where it is
+// there, and has them for the CPU, or direct (conv_direct.hpp) where that is faster. On a GPU all
+// goes through cuDNN where it is there. All else is im2col and GEMM, of 16 bits widened to f32
+// (widened_conv.hpp).
 
 /// y = conv(x, weight) + bias. @param bias  null data: none.
 void conv2d(const HostStream& s,

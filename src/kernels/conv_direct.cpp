@@ -168,27 +168,6 @@ struct Direct {
       });
     });
   }
-
-  /// Sums of tile `t` stand at sums + t * part: patch * o of weights, o of bias, then its strip.
-  void weight_grad(
-      T* dy, const T* x, T* sums, std::int64_t part, std::int64_t tiles, bool biased) const {
-    for_each_tile(s, tiles, [&](std::int64_t t) {
-      T* const dw = sums + t * part;
-      T* const dbias = dw + patch * z.o;
-      T* const image = dbias + z.o;
-      std::fill(dw, image, T(0));
-      for_chunks(z.rows() * t / tiles, z.rows() * (t + 1) / tiles, [&](const Chunk& c) {
-        gather(c, x, image);
-        const T* const dyc = y_at(dy, c);
-        unpacked_gemm<T>(
-            {patch, z.o, c.rows * z.ow}, {image, tap, pixel}, {dyc, z.o}, {dw, z.o}, {dw, z.o});
-        for (std::int64_t p = 0; biased && p < c.rows * z.ow; ++p) {
-          for (std::int64_t o = 0; o < z.o; ++o)
-            dbias[o] += dyc[p * z.o + o];
-        }
-      });
-    });
-  }
 };
 
 }  // namespace
@@ -209,28 +188,6 @@ void direct_input_grad(
   Direct<T>(s, z).input_grad(dy.as<T>(), w, dx.as<T>());
 }
 
-template <class T>
-void direct_weight_grad(const HostStream& s,
-                        const ConvSize& z,
-                        const View& dy,
-                        const View& x,
-                        const View& dw,
-                        const View& dbias) {
-  const Direct<T> direct(s, z);
-  const std::int64_t sums = dw.numel() + z.o, part = sums + direct.strip;
-  const std::int64_t tiles = std::max<std::int64_t>(1, tile_count(s, z.rows(), 1));
-  const Workspace<T> workspace(s.device, tiles * part);
-  if (!s.computes) return;
-  T* const total = workspace.data();
-  direct.weight_grad(dy.as<T>(), x.as<T>(), total, part, tiles, dbias.data != nullptr);
-  for (std::int64_t t = 1; t < tiles; ++t) {  // in tile order: the same bits every time
-    for (std::int64_t i = 0; i < sums; ++i)
-      total[i] += total[t * part + i];
-  }
-  copy(s, direct.weights(total, dw.dtype, 1, z.o), dw);
-  if (dbias.data != nullptr) std::copy_n(total + dw.numel(), z.o, dbias.as<T>());
-}
-
 template void direct_forward<float>(
     const HostStream&, const ConvSize&, const View&, const View&, const View&, const View&);
 template void direct_forward<double>(
@@ -239,9 +196,5 @@ template void direct_input_grad<float>(
     const HostStream&, const ConvSize&, const View&, const View&, const View&);
 template void direct_input_grad<double>(
     const HostStream&, const ConvSize&, const View&, const View&, const View&);
-template void direct_weight_grad<float>(
-    const HostStream&, const ConvSize&, const View&, const View&, const View&, const View&);
-template void direct_weight_grad<double>(
-    const HostStream&, const ConvSize&, const View&, const View&, const View&, const View&);
 
 }  // namespace tandem::kernels

@@ -33,12 +33,4 @@ template <class T>
 void direct_input_grad(
     const HostStream& s, const ConvSize& z, const View& dy, const View& w, const View& dx);
 
-template <class T>
-void direct_weight_grad(const HostStream& s,
-                        const ConvSize& z,
-                        const View& dy,
-                        const View& x,
-                        const View& dw,
-                        const View& dbias);
-
 }  // namespace tandem::kernels

@@ -74,6 +74,16 @@ const Case kDirect{{3, 3, 13, 11}, {48, 3, 5, 3}, {.padding = {2, 1}}};
 const Case kDirectStrided{
     {3, 5, 17, 12}, {16, 5, 3, 4}, {.stride = {2, 3}, .padding = {1, 3}, .dilation = {1, 2}}};
 
+// Channels that are whole cache lines lie in blocks; where the window is one pixel, those that the
+// stride leaves out are not copied; small images are summed together, wide rows in parts, and many
+// pixels in segments.
+const Case kBlocks{
+    {2, 32, 9, 10}, {24, 32, 3, 3}, {.stride = {2, 1}, .padding = {1, 2}, .dilation = {1, 2}}};
+const Case kPointwiseStrided{{3, 16, 9, 8}, {16, 16, 1, 1}, {.stride = {2, 3}, .padding = {0, 1}}};
+const Case kSmallImages{{9, 4, 5, 6}, {16, 4, 3, 3}, {.padding = {1, 1}}};
+const Case kWideRows{{1, 2, 2, 300}, {16, 2, 1, 3}, {.padding = {0, 2}}};
+const Case kSegments{{5, 3, 24, 20}, {16, 3, 3, 2}, {.padding = {1, 1}}};
+
 /// Calls f(index of y, of x, of weight) for each product of the convolution: the definition, as a
 /// serial loop.
 template <class F>
@@ -146,7 +156,12 @@ INSTANTIATE_TEST_SUITE_P(Cases,
                                         kOneChannel,
                                         kDilated,
                                         kDirect,
-                                        kDirectStrided),
+                                        kDirectStrided,
+                                        kBlocks,
+                                        kPointwiseStrided,
+                                        kSmallImages,
+                                        kWideRows,
+                                        kSegments),
                                  Values(DType::f32, DType::f64),
                                  Values(MemoryFormat::contiguous, MemoryFormat::channels_last),
                                  Values(KernelPath::native, KernelPath::fastest),
@@ -168,8 +183,8 @@ TEST(Conv2d, OneDnnIsTheNativePathWithinRounding) {
   const auto native = run(KernelPath::native), fastest = run(KernelPath::fastest);
   for (std::size_t i = 0; i < native.size(); ++i)
     EXPECT_TRUE(near(fastest[i], native[i], 1e-5)) << i;
-  EXPECT_NE(fastest[1].to_doubles(), native[1].to_doubles())
-      << "sums of 2,048 products with the same bits: did the library run at all?";
+  EXPECT_NE(fastest[0].to_doubles(), native[0].to_doubles())
+      << "sums of 576 products with the same bits: did the library run at all?";
 }
 
 class CudnnTest : public ::testing::TestWithParam<std::tuple<Case, DType, MemoryFormat>> {};
