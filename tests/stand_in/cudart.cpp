@@ -68,7 +68,7 @@ struct Copy {
   std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable or no memory
 
   void run(Machine& m, int gpu) const {
-    if (m.errors[gpu] != cudaSuccess) return;
+    if (m.streams.error(gpu) != cudaSuccess) return;
     if (!is_in_order || !m.usable(to) || !m.usable(from))
       return m.fault(gpu,
                      "a copy of memory that nothing puts between its allocation and its free, or "
@@ -83,13 +83,13 @@ void push_copy(Machine& m, CUstream_st* stream, Copy copy) {
   if (copy.from.block == nullptr && !copy.from.pinned && !m.shares_page_tables)
     copy.taken.assign(copy.from.data, copy.from.data + copy.from.nbytes);
   for (const Place* place : {&copy.to, &copy.from})
-    copy.is_in_order &= Machine::use(stream, *place);
+    copy.is_in_order &= m.use(stream, *place);
   const auto end = std::make_shared<Mark>();
   stream->tasks.push_back(
-      {[&m, stream, c = std::move(copy)] { c.run(m, stream->gpu); }, nullptr, end});
+      {.run = [&m, stream, c = std::move(copy)] { c.run(m, stream->gpu); }, .sets = end});
   if (!waits) return;
   m.finish([&] { return end->done; });
-  m.reach(stream->order);
+  m.reach(stream->clock);
 }
 
 }  // namespace
@@ -99,10 +99,10 @@ void launch(CUstream_st* stream, std::function<void()> kernel) {
     need(current_gpu == stream->gpu, cudaErrorInvalidResourceHandle);
     const auto failure = m.kernel_failures.find(m.counts["cudaLaunchKernel"]);
     const cudaError_t error = failure != m.kernel_failures.end() ? failure->second : cudaSuccess;
-    stream->tasks.push_back({[&m, stream, error, run = std::move(kernel)] {
-      if (m.errors[stream->gpu] != cudaSuccess) return;
+    stream->tasks.push_back({.run = [&m, stream, error, run = std::move(kernel)] {
+      if (m.streams.error(stream->gpu) != cudaSuccess) return;
       if (error == cudaSuccess) return run();
-      m.errors[stream->gpu] = error;
+      m.streams.error(stream->gpu) = error;
     }});
   });
 }
@@ -205,9 +205,8 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int gpu) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
-  return call(__func__, [=](Machine& m) {
-    *stream = m.make(m.streams, CUstream_st{current_gpu, 0, m.rng()});
-  });
+  return call(__func__,
+              [=](Machine& m) { m.handles.insert(*stream = m.streams.make(current_gpu, 0)); });
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -220,7 +219,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int priority) {
   return call(__func__, [=](Machine& m) {
     need(priority <= 0 && priority >= kGreatestPriority);  // CUDA takes the nearest that there is
-    *stream = m.make(m.streams, CUstream_st{current_gpu, priority, m.rng()});
+    m.handles.insert(*stream = m.streams.make(current_gpu, priority));
   });
 }
 
@@ -235,14 +234,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {  // its tasks still run
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call(__func__, stream, [=](Machine& m) {
     m.query(drained(stream));
-    m.reach(stream->order);
+    m.reach(stream->clock);
   });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return call(__func__, stream, [=](Machine& m) {
     m.finish(drained(stream));
-    m.reach(stream->order);
+    m.reach(stream->clock);
   });
 }
 
@@ -250,8 +249,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return call(__func__, stream, [=](Machine& m) {
     m.check_handle(event);
     if (event->mark == nullptr) return;
-    stream->tasks.push_back({nullptr, event->mark});
-    stream->order.join(event->mark->order);
+    stream->tasks.push_back({.after = event->mark});
+    stream->clock.join(event->mark->clock);
   });
 }
 
@@ -265,24 +264,23 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return call(__func__, stream, [=](Machine& m) {
     m.check_handle(event);
     need(event->gpu == stream->gpu, cudaErrorInvalidResourceHandle);
-    event->mark = std::make_shared<Mark>();
-    stream->next_task();
-    event->mark->order = stream->order;
-    stream->tasks.push_back({nullptr, nullptr, event->mark});
+    m.next_task(stream);
+    event->mark = std::make_shared<Mark>(Mark{.clock = stream->clock});
+    stream->tasks.push_back({.sets = event->mark});
   });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return call(__func__, event, [=](Machine& m) {
     m.query(reached(event));
-    if (event->mark != nullptr) m.reach(event->mark->order);
+    if (event->mark != nullptr) m.reach(event->mark->clock);
   });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return call(__func__, event, [=](Machine& m) {
     m.finish(reached(event));
-    if (event->mark != nullptr) m.reach(event->mark->order);
+    if (event->mark != nullptr) m.reach(event->mark->clock);
   });
 }
 
@@ -352,7 +350,7 @@ cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cuda
     need(pool->gpu == stream->gpu && n > 0);
     const auto block = m.allocate(pool, n, stream);
     *p = block->data;
-    stream->tasks.push_back({[block] { block->begin(); }});
+    stream->tasks.push_back({.run = [block] { block->begin(); }});
   });
 }
 
@@ -360,13 +358,13 @@ cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
   return call(__func__, stream, [=](Machine& m) {
     const auto block = m.free(p, stream);
     const bool is_in_order =
-        stream->order.covers(block->allocation) && stream->order.covers(block->uses);
+        stream->clock.covers(block->allocation) && stream->clock.covers(block->uses);
     const auto end = [&m, stream, block, is_in_order] {
       if (!block->end() || !is_in_order)
         m.fault(stream->gpu, "a free of memory that nothing puts after its last use");
       if (!m.handles.contains(block->pool)) m.trim(block->pool, 0);
     };
-    stream->tasks.push_back({end});
+    stream->tasks.push_back({.run = end});
   });
 }
 
@@ -398,7 +396,7 @@ cudaError_t cudaMemcpyPeerAsync(
     if (n == 0) return;
     const Place target = m.locate(to, n), source = m.locate(from, n);
     need(target.on(to_gpu) && source.on(from_gpu));
-    if (m.peers == Peers::hanging) stream->tasks.push_back({nullptr, m.never});
+    if (m.peers == Peers::hanging) stream->tasks.push_back({.after = m.never});
     push_copy(m, stream, {target, source, m.peers == Peers::wrong_bytes});
   });
 }

@@ -97,10 +97,11 @@ void Machine::reset() {
   refused_peers.clear();
   kernel_failures.clear();
   std::ranges::fill(processes, std::vector<GpuProcess>{});
-  rng.seed(from_environment("TANDEM_STAND_IN_SEED", 1));
+  streams.seed(static_cast<std::uint64_t>(from_environment("TANDEM_STAND_IN_SEED", 1)));
   never->done = true;
   never = std::make_shared<Mark>();
-  std::ranges::fill(errors, cudaSuccess);
+  for (int gpu = 0; gpu < kMostGpus; ++gpu)
+    streams.error(gpu) = cudaSuccess;
   for (CUstream_st& s : streams)
     for (Task& task : s.tasks)
       if (task.after != nullptr) task.after->error = cudaSuccess;
@@ -113,7 +114,7 @@ void Machine::enter(const std::string& name, int caller_gpu) {
   need(!unloaded, cudaErrorCudartUnloading);
   need(driver >= CUDART_VERSION, cudaErrorInsufficientDriver);
   if (const auto failure = failures.find({name, count}); failure != failures.end()) {
-    if (is_sticky(failure->second)) errors[caller_gpu] = failure->second;
+    if (is_sticky(failure->second)) streams.error(caller_gpu) = failure->second;
     throw failure->second;
   }
   need(gpus > 0, cudaErrorNoDevice);
@@ -122,51 +123,19 @@ void Machine::enter(const std::string& name, int caller_gpu) {
 
 void Machine::fault(int gpu, const char* why) {
   std::fprintf(stderr, "CUDA stand-in: GPU %d: %s\n", gpu, why);
-  errors[gpu] = cudaErrorIllegalAddress;
+  streams.error(gpu) = cudaErrorIllegalAddress;
 }
 
-CUstream_st* Machine::next_stream() {
-  CUstream_st* next = nullptr;
-  for (CUstream_st& s : streams) {
-    const bool can_run =
-        !s.tasks.empty() && (s.tasks.front().after == nullptr || s.tasks.front().after->done);
-    if (can_run && (next == nullptr || s.priority > next->priority)) next = &s;
-  }
-  return next;
-}
-
-// Streams have random priorities, and at some steps get another one: unlike a fair choice at each
-// step this lets one stream stay behind for long, or another run far ahead (S. Burckhardt et al.,
-// "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010).
-bool Machine::step() {
-  CUstream_st* const next = next_stream();
-  if (next == nullptr) return false;
-  if (rng() % 16 == 0) next->priority = rng();
-  const Task task = std::move(next->tasks.front());
-  next->tasks.pop_front();
-  cudaError_t& error = errors[next->gpu];
-  if (error == cudaSuccess && task.after != nullptr) error = task.after->error;
-  if (task.run) task.run();
-  if (task.sets == nullptr) return true;
-  task.sets->done = true;
-  task.sets->error = error;
-  task.sets->at = std::chrono::steady_clock::now() + passed;
-  return true;
+void Machine::next_task(CUstream_st* stream) {
+  stream->clock.join(known);
+  stream->clock.note(stream->number, ++stream->given);
 }
 
 bool Machine::use(CUstream_st* stream, const Place& place) {
-  const Order task = stream->next_task();
+  next_task(stream);
   if (place.block == nullptr) return true;
-  place.block->uses.join(task);
-  return stream->order.covers(place.block->allocation);
-}
-
-void Machine::query(const std::function<bool()>& done) {
-  std::size_t queued = 0;
-  for (const CUstream_st& s : streams)
-    queued += s.tasks.size();
-  if (!done()) run_until([n = rng() % (4 + queued)]() mutable { return n-- == 0; });
-  need(done(), cudaErrorNotReady);
+  place.block->uses.note(stream->number, stream->given);
+  return stream->clock.covers(place.block->allocation);
 }
 
 void Block::begin() {
@@ -187,17 +156,26 @@ bool Block::end() {
   return was_ready;
 }
 
-bool Machine::run_until(const std::function<bool()>& done) {
-  bool is_done = done();
-  if (is_done || (launches.empty() && next_stream() == nullptr)) return is_done;
-  const auto protect = [this](int access) { mprotect(begin_, fresh_ - begin_, access); };
-  protect(PROT_READ | PROT_WRITE);
+void Machine::run(const std::function<void()>& tasks) {
+  mprotect(begin_, fresh_ - begin_, PROT_READ | PROT_WRITE);
   while (!launches.empty())
     launch_one();
-  while (!is_done && step())
-    is_done = done();
-  protect(PROT_NONE);
-  return is_done;
+  tasks();
+  mprotect(begin_, fresh_ - begin_, PROT_NONE);
+}
+
+void Machine::finish(const std::function<bool()>& done) {
+  if (done()) return;
+  run([&] {
+    while (!done() && streams.step()) {
+    }
+  });
+  need(done(), cudaErrorTimeout);
+}
+
+void Machine::query(const std::function<bool()>& done) {
+  if (!done()) run([&] { streams.pass(done); });
+  need(done(), cudaErrorNotReady);
 }
 
 std::shared_ptr<Block> Machine::allocate(CUmemPoolHandle_st* pool,
@@ -223,7 +201,8 @@ std::shared_ptr<Block> Machine::allocate(CUmemPoolHandle_st* pool,
     pool->reserved += block.capacity;
   }
   pool->used += block.capacity;
-  block.allocation = stream->next_task();
+  next_task(stream);
+  block.allocation.note(stream->number, stream->given);
   return blocks[block.data] = std::make_shared<Block>(block);
 }
 
@@ -232,7 +211,7 @@ std::shared_ptr<Block> Machine::free(void* p, CUstream_st* stream) {
   need(found != blocks.end());
   std::shared_ptr<Block> block = std::move(found->second);
   blocks.erase(found);
-  stream->next_task();
+  next_task(stream);
   block->freed_on = stream;
   block->pool->used -= block->capacity;
   block->pool->free.push_back(block);
@@ -256,7 +235,7 @@ void Machine::take(int gpu, std::size_t n) {
 
 void Machine::launch_one() {
   if (launches.empty()) return;
-  const auto any = launches.begin() + static_cast<std::ptrdiff_t>(rng() % launches.size());
+  const auto any = launches.begin() + static_cast<std::ptrdiff_t>(streams.any(launches.size()));
   const void* const owner = any->tasks.front().owner;
   const auto first = std::ranges::find(
       launches, owner, [](const Launch& launch) { return launch.tasks.front().owner; });
@@ -350,15 +329,11 @@ void set_processes(int gpu, std::vector<GpuProcess> processes) {
 }
 
 void pass(std::chrono::milliseconds time) {
-  locked([=](Machine& m) { m.passed += time; });
+  locked([=](Machine& m) { m.streams.move_on(time); });
 }
 
 void seed(std::uint64_t n) {
-  locked([=](Machine& m) {
-    m.rng.seed(n);
-    for (CUstream_st& s : m.streams)
-      s.priority = m.rng();
-  });
+  locked([=](Machine& m) { m.streams.seed(n); });
 }
 
 void fail_call(const std::string& name, int nth, int code) {
@@ -399,11 +374,3 @@ std::size_t live_bytes(int gpu) {
 }
 
 }  // namespace tandem::stand_in
-
-tandem::stand_in::Order CUstream_st::next_task() {
-  tandem::stand_in::Order task;
-  task.note(this, ++given);
-  order.join(task);
-  order.join(tandem::stand_in::Machine::get().known);
-  return task;
-}

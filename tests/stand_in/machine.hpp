@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,46 +18,9 @@
 #include <cuda_runtime_api.h>
 
 #include "stand_in/control.hpp"
+#include "stand_in/machine/streams.hpp"
 
 namespace tandem::stand_in {
-
-/// By stream, how many of its tasks something comes after, whatever order tasks run in.
-class Order {
- public:
-  void note(const CUstream_st* stream, std::uint64_t task) {
-    std::uint64_t& last = last_[stream];
-    last = std::max(last, task);
-  }
-  void join(const Order& other) {
-    for (const auto& [stream, task] : other.last_)
-      note(stream, task);
-  }
-  /// Whether it comes after all that `other` does.
-  bool covers(const Order& other) const {
-    return std::ranges::all_of(other.last_, [&](const auto& point) {
-      const auto own = last_.find(point.first);
-      return own != last_.end() && own->second >= point.second;
-    });
-  }
-
- private:
-  std::map<const CUstream_st*, std::uint64_t> last_;
-};
-
-/// Something that comes to pass when a stream reaches it: each recording of an event has its own.
-struct Mark {
-  bool done = false;
-  cudaError_t error = cudaSuccess;  // of the GPU that came to it
-  std::chrono::steady_clock::time_point at = {};
-  Order order = {};  // of the recording
-};
-
-struct Task {
-  std::function<void()> run;              // may be empty
-  std::shared_ptr<Mark> after = nullptr;  // where set, the task waits for it
-  std::shared_ptr<Mark> sets = nullptr;   // where set, done after the task
-  const void* owner = nullptr;            // where set, the communicator whose abort drops the task
-};
 
 /// Tasks of a communicator that are to be put on a stream.
 struct Launch {
@@ -76,7 +37,7 @@ struct Block {
   CUmemPoolHandle_st* pool;
   State state = State::queued;
   const CUstream_st* freed_on = nullptr;
-  Order allocation = {}, uses = {};
+  Clock allocation = {}, uses = {};
 
   /// What tasks do. @return  whether the block was there to be freed.
   void begin();
@@ -84,25 +45,6 @@ struct Block {
 };
 
 }  // namespace tandem::stand_in
-
-struct CUstream_st {
-  int gpu;
-  int level;  // CUDA's priority: lower goes first. It has no say here, as it makes no promise
-              // there.
-  std::uint64_t priority;  // in the order of tasks
-  std::deque<tandem::stand_in::Task> tasks = {};
-  std::uint64_t given = 0;             // tasks so far
-  tandem::stand_in::Order order = {};  // of the last one
-
-  /// Counts a task. @return  what only that one is.
-  tandem::stand_in::Order next_task();
-};
-
-struct CUevent_st {
-  int gpu;
-  bool is_timed;
-  std::shared_ptr<tandem::stand_in::Mark> mark = nullptr;  // of the last recording, if any
-};
 
 struct CUmemPoolHandle_st {
   int gpu;
@@ -143,13 +85,16 @@ class Machine {
   void enter(const std::string& name, int caller_gpu);
   /// Ends the use of a GPU.
   void fault(int gpu, const char* why);
-  void check_gpu(int gpu) const { need(errors[gpu] == cudaSuccess, errors[gpu]); }
+  void check_gpu(int gpu) {
+    const auto error = static_cast<cudaError_t>(streams.error(gpu));
+    need(error == cudaSuccess, error);
+  }
   void check_handle(const void* h) const {
     need(handles.contains(h), cudaErrorInvalidResourceHandle);
   }
 
   /// Runs tasks until `done()`; checks that it comes to that.
-  void finish(const std::function<bool()>& done) { need(run_until(done), cudaErrorTimeout); }
+  void finish(const std::function<bool()>& done);
   /// Runs some tasks, unless it is done already, as time passes between two questions; checks it.
   void query(const std::function<bool()>& done);
 
@@ -177,12 +122,14 @@ class Machine {
   /// Whether a communicator has work that has not been done.
   bool has_work(const void* owner) const;
   void drop_work(const void* owner);
+  /// Counts the stream's next task, which comes after all that the host knows to be done.
+  void next_task(CUstream_st* stream);
   /// Notes that the stream's next task uses what lies there.
   ///
   /// @return  whether something puts the task after the allocation.
-  static bool use(CUstream_st* stream, const Place& place);
+  bool use(CUstream_st* stream, const Place& place);
   /// The host knows that what came before has been done: so does all that it asks for from now on.
-  void reach(const Order& order) { known.join(order); }
+  void reach(const Clock& done) { known.join(done); }
   /// Whether a task may use it now.
   bool usable(const Place& place) const;
 
@@ -196,18 +143,15 @@ class Machine {
   std::set<std::pair<int, int>> refused_peers;  // whose pool, and to whom
   std::set<int> contexts;
   std::vector<GpuProcess> processes[kMostGpus];
-  std::mt19937_64 rng;
-  std::chrono::milliseconds passed{};  // by which the GPUs' clock has been moved on
   std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
-  cudaError_t errors[kMostGpus];                           // that stay
   std::size_t reserved[kMostGpus] = {};
   std::map<std::string, int> counts;
   std::map<std::pair<std::string, int>, cudaError_t> failures;  // by call and its count
-  Order known;                                                  // to be done, by the host
   std::map<int, cudaError_t> kernel_failures;                   // by count of launches
+  Clock known;                                                  // to be done, by the host
   std::deque<Launch> launches;                                  // of NCCL, not on streams yet
   std::set<const void*> handles;                                // that are not destroyed
-  std::deque<CUstream_st> streams;  // the destroyed ones too, so that order depends on no address
+  Streams streams{0};                                           // the destroyed ones too
   std::deque<CUevent_st> events;
   std::deque<CUmemPoolHandle_st> pools;
   std::map<std::byte*, std::shared_ptr<Block>> blocks;  // that calls have not freed
@@ -215,10 +159,8 @@ class Machine {
 
  private:
   Machine();
-  /// The one whose first task runs next; null where none can.
-  CUstream_st* next_stream();
-  bool step();
-  bool run_until(const std::function<bool()>& done);
+  /// Lets tasks run, which may touch the memory of GPUs.
+  void run(const std::function<void()>& tasks);
 
   std::byte* begin_;  // addresses of all GPUs
   std::byte* fresh_;  // nothing was given from here on

@@ -214,7 +214,7 @@ void queue(Machine& m, std::vector<Call> calls) {
   bool is_in_order = true;
   for (const Call& c : calls) {
     const auto use = [&](const void* p, std::size_t n) {
-      is_in_order &= p == nullptr || Machine::use(c.stream, m.locate(p, n));
+      is_in_order &= p == nullptr || m.use(c.stream, m.locate(p, n));
     };
     use(c.input, input_bytes(c));
     use(c.output, output_bytes(c));

@@ -69,7 +69,7 @@ void Machine::next_task(CUstream_st* s) {
 }
 
 void Machine::wait(CUstream_st* s, const std::shared_ptr<Mark>& mark) {
-  if (!mark->done || !s->tasks.empty()) push(s, {.after = mark});
+  if (!mark->done || mark->error != 0 || !s->tasks.empty()) push(s, {.after = mark});
   s->clock.join(mark->clock);
 }
 

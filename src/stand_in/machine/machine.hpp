@@ -96,7 +96,7 @@ class Machine {
   std::string owner(const void* p) const;
 
   /// The error that a GPU stays in; 0: none.
-  int& error(int gpu) { return errors_[static_cast<std::size_t>(gpu)]; }
+  int& error(int gpu) { return streams.error(gpu); }
 
   Gate mutex;
   const Settings settings;
@@ -116,7 +116,6 @@ class Machine {
   Uses uses_;
   std::array<std::size_t, kMostGpus> used_ = {};
   std::array<std::map<unsigned, std::size_t>, kMostGpus> others_ = {};
-  std::array<int, kMostGpus> errors_ = {};
 };
 
 }  // namespace tandem::stand_in

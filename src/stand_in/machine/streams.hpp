@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <thread>
@@ -18,6 +19,7 @@ namespace tandem::stand_in {
 /// Something that comes to pass when a stream reaches it: each recording of an event has its own.
 struct Mark {
   bool done = false;
+  int error = 0;  // of the GPU that came to it
   std::chrono::steady_clock::time_point at = {};
   Clock clock = {};  // of what comes before it
 };
@@ -26,6 +28,7 @@ struct Task {
   std::function<void()> run = nullptr;    // may be empty
   std::shared_ptr<Mark> after = nullptr;  // where set, the task waits for it
   std::shared_ptr<Mark> sets = nullptr;   // where set, done after the task
+  const void* owner = nullptr;            // who may take it back before it has run, if anyone
 };
 
 }  // namespace tandem::stand_in
@@ -57,10 +60,15 @@ class Streams {
  public:
   explicit Streams(std::uint64_t seed) : random_(seed) {}
 
+  /// Begins another order of tasks.
+  void seed(std::uint64_t n);
+
   CUstream_st* make(int gpu, int level);
   CUstream_st& operator[](std::size_t number) { return streams_[number]; }
   auto begin() { return streams_.begin(); }
   auto end() { return streams_.end(); }
+  auto begin() const { return streams_.begin(); }
+  auto end() const { return streams_.end(); }
   /// Whether the calling thread may take the stream's work for done.
   static bool is_idle(const CUstream_st& s) {
     return s.tasks.empty() &&
@@ -70,9 +78,18 @@ class Streams {
   bool step();
   /// Runs some tasks, as time passes between two questions.
   void pass(const std::function<bool()>& until);
+  /// A number below `n`, as the seed has it.
+  std::size_t any(std::size_t n) { return random_() % n; }
+
+  /// The error that a GPU stays in; 0: none. A GPU that waits for another one's mark takes it over.
+  int& error(int gpu) { return errors_[gpu]; }
+  /// Moves the clock of all GPUs on: what they do from here on happens so much later.
+  void move_on(std::chrono::milliseconds time) { moved_on_ += time; }
 
  private:
   std::deque<CUstream_st> streams_;
+  std::map<int, int> errors_;  // by GPU
+  std::chrono::milliseconds moved_on_{};
   std::mt19937_64 random_;
 };
 
