@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 FOLDER = pathlib.Path(__file__).parent
-LIBRARIES = ["libcudart.so.*", "libcuda.so.1", "libnccl.so.2", "libnvidia-ml.so.1", "libtandem_stand_in_threads.so"]
+LIBRARIES = ["libcudart.so.*", "libcuda.so.1", "libcupti.so.*", "libnccl.so.2", "libnvidia-ml.so.1", "libtandem_stand_in_threads.so"]
 EPILOG = """A report names what is wrong: a missing wait or record_stream, the host in a GPU's memory, memory that is
 not allocated, a kernel or a call that nobody wrote. What it proves, and what not, is in docs/torch-stand-in.md."""
 

@@ -164,6 +164,15 @@ class StrictnessTest(StandInTest):
             torch.cuda.CUDAGraph().capture_begin()
         self.assertIn("cudaStreamBeginCapture", reports()[0])
 
+    def test_profiles_of_gpus_are_refused_by_name(self):
+        """A profile has the host's part all the same."""
+        for activities in (torch.profiler.supported_activities(), {torch.profiler.ProfilerActivity.CPU}):
+            with torch.profiler.profile(activities=activities) as profile:
+                torch.ones(3, device="cuda").sum()
+            self.assertIn("aten::sum", [event.key for event in profile.key_averages()])
+            found = [line.partition(", so")[0] for line in reports()]
+            self.assertEqual(found, ["refusal: cuptiGetVersion: the stand-in has no activities of GPUs for torch.profiler"] * (len(activities) - 1))
+
 
 if __name__ == "__main__":
     unittest.main()
