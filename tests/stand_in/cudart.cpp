@@ -97,8 +97,7 @@ void push_copy(Machine& m, CUstream_st* stream, Copy copy) {
 void launch(CUstream_st* stream, std::function<void()> kernel) {
   call("cudaLaunchKernel", stream, [&](Machine& m) {
     need(current_gpu == stream->gpu, cudaErrorInvalidResourceHandle);
-    const auto failure = m.kernel_failures.find(m.counts["cudaLaunchKernel"]);
-    const cudaError_t error = failure != m.kernel_failures.end() ? failure->second : cudaSuccess;
+    const int error = m.kernel_failures.count(kKernel);
     stream->tasks.push_back({.run = [&m, stream, error, run = std::move(kernel)] {
       if (m.streams.error(stream->gpu) != cudaSuccess) return;
       if (error == cudaSuccess) return run();

@@ -35,17 +35,6 @@ int from_environment(const char* name, int otherwise) {
   return text != nullptr ? std::atoi(text) : otherwise;
 }
 
-/// After these a GPU takes no more work of the process: illegal address to launch failure, without
-/// those that are of peers or of host memory, and those of which CUDA's header says that the
-/// process must end.
-bool is_sticky(cudaError_t code) {
-  constexpr int kContained = 226, kTensorMemoryLeak = 721, kExternalDevice = 911;
-  return code == cudaErrorIllegalAddress || code == cudaErrorLaunchTimeout ||
-         code == cudaErrorContextIsDestroyed || code == cudaErrorAssert ||
-         (code >= cudaErrorHardwareStackError && code <= cudaErrorLaunchFailure) ||
-         code == kContained || code == kTensorMemoryLeak || code == kExternalDevice;
-}
-
 /// Whether a call makes no context on the GPU that is the thread's before it.
 bool is_bare(const std::string& call) {
   static const std::set<std::string> kBare{"cudaDeviceCanAccessPeer",
@@ -57,6 +46,10 @@ bool is_bare(const std::string& call) {
                                            "cudaPeekAtLastError",
                                            "cudaSetDevice"};
   return kBare.contains(call) || call.starts_with("nccl") || call.starts_with("nvml");
+}
+
+std::string failure(const std::string& call, int nth, int code) {
+  return call + ":" + std::to_string(nth) + "=" + std::to_string(code);
 }
 
 template <class F>
@@ -95,7 +88,6 @@ void Machine::reset() {
   shares_page_tables = false;
   driver = CUDART_VERSION;
   refused_peers.clear();
-  kernel_failures.clear();
   std::ranges::fill(processes, std::vector<GpuProcess>{});
   streams.seed(static_cast<std::uint64_t>(from_environment("TANDEM_STAND_IN_SEED", 1)));
   never->done = true;
@@ -105,18 +97,15 @@ void Machine::reset() {
   for (CUstream_st& s : streams)
     for (Task& task : s.tasks)
       if (task.after != nullptr) task.after->error = cudaSuccess;
-  counts.clear();
-  failures.clear();
+  failures = kernel_failures = Failures("");
 }
 
 void Machine::enter(const std::string& name, int caller_gpu) {
-  const int count = ++counts[name];
+  const auto failure = static_cast<cudaError_t>(failures.count(name));
   need(!unloaded, cudaErrorCudartUnloading);
   need(driver >= CUDART_VERSION, cudaErrorInsufficientDriver);
-  if (const auto failure = failures.find({name, count}); failure != failures.end()) {
-    if (is_sticky(failure->second)) streams.error(caller_gpu) = failure->second;
-    throw failure->second;
-  }
+  if (ends_gpu(failure)) streams.error(caller_gpu) = failure;
+  need(failure == cudaSuccess, failure);
   need(gpus > 0, cudaErrorNoDevice);
   if (!is_bare(name)) contexts.insert(caller_gpu);
 }
@@ -337,19 +326,17 @@ void seed(std::uint64_t n) {
 }
 
 void fail_call(const std::string& name, int nth, int code) {
-  locked([&](Machine& m) {
-    m.failures[{name, m.counts[name] + nth}] = static_cast<cudaError_t>(code);
-  });
+  locked([&](Machine& m) { m.failures.add(failure(name, nth, code)); });
 }
 
 void fail_kernel(int nth, int code) {
-  locked([=](Machine& m) {
-    m.kernel_failures[m.counts["cudaLaunchKernel"] + nth] = static_cast<cudaError_t>(code);
-  });
+  locked([=](Machine& m) { m.kernel_failures.add(failure(kKernel, nth, code)); });
 }
 
 std::map<std::string, int> call_counts() {
-  return locked([](Machine& m) { return m.counts; });
+  return locked([](Machine& m) {
+    return std::map<std::string, int>(m.failures.calls().begin(), m.failures.calls().end());
+  });
 }
 
 void unload() {

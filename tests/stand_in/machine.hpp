@@ -18,6 +18,7 @@
 #include <cuda_runtime_api.h>
 
 #include "stand_in/control.hpp"
+#include "stand_in/machine/failures.hpp"
 #include "stand_in/machine/streams.hpp"
 
 namespace tandem::stand_in {
@@ -65,6 +66,7 @@ struct Place {
 };
 
 inline constexpr int kMostGpus = 64;
+inline constexpr const char* kKernel = "kernel";  // by which its failures count it
 
 /// Ends a call that is refused.
 inline void need(bool holds, cudaError_t otherwise = cudaErrorInvalidValue) {
@@ -145,13 +147,11 @@ class Machine {
   std::vector<GpuProcess> processes[kMostGpus];
   std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
   std::size_t reserved[kMostGpus] = {};
-  std::map<std::string, int> counts;
-  std::map<std::pair<std::string, int>, cudaError_t> failures;  // by call and its count
-  std::map<int, cudaError_t> kernel_failures;                   // by count of launches
-  Clock known;                                                  // to be done, by the host
-  std::deque<Launch> launches;                                  // of NCCL, not on streams yet
-  std::set<const void*> handles;                                // that are not destroyed
-  Streams streams{0};                                           // the destroyed ones too
+  Failures failures{""}, kernel_failures{""};  // of calls; of kernels that run
+  Clock known;                                 // to be done, by the host
+  std::deque<Launch> launches;                 // of NCCL, not on streams yet
+  std::set<const void*> handles;               // that are not destroyed
+  Streams streams{0};                          // the destroyed ones too
   std::deque<CUevent_st> events;
   std::deque<CUmemPoolHandle_st> pools;
   std::map<std::byte*, std::shared_ptr<Block>> blocks;  // that calls have not freed

@@ -51,7 +51,7 @@ int nvmlInit_v2() {
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char* id, nvmlDevice_st** device) {
   return call(__func__, [=](Machine& m) {
-    need(m.counts["nvmlInit_v2"] > 0);
+    need(m.failures.calls("nvmlInit_v2") > 0);
     static nvmlDevice_st devices[kMostGpus];
     for (int gpu = 0; gpu < m.gpus; ++gpu) {
       if (id != bus_id(gpu)) continue;

@@ -4,17 +4,6 @@
 #include "stand_in/cuda/call.hpp"
 
 namespace tandem::stand_in {
-namespace {
-
-/// After these a GPU takes no more work of the process.
-bool is_sticky(cudaError_t code) {
-  return code == cudaErrorIllegalAddress || code == cudaErrorLaunchTimeout ||
-         code == cudaErrorContextIsDestroyed || code == cudaErrorAssert ||
-         (code >= cudaErrorHardwareStackError && code <= cudaErrorLaunchFailure);
-}
-
-}  // namespace
-
 int& current_gpu() {
   static thread_local int gpu = 0;
   return gpu;
@@ -32,7 +21,7 @@ CUstream_st* stream_of(Machine& m, cudaStream_t handle) {
 
 cudaError_t begin_call(Machine& m, const char* name) {
   const auto code = static_cast<cudaError_t>(m.failures.count(name));
-  if (is_sticky(code)) m.error(current_gpu()) = code;
+  if (ends_gpu(code)) m.error(current_gpu()) = code;
   return code != cudaSuccess ? code : static_cast<cudaError_t>(m.error(current_gpu()));
 }
 

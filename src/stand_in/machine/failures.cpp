@@ -20,6 +20,17 @@ int usual_code(const std::string& call) {
 
 }  // namespace
 
+// Illegal address to launch failure, without those that are of peers or of host memory, and those
+// of which CUDA's header says that the process must end.
+bool ends_gpu(int code) {
+  constexpr int kIllegalAddress = 700, kTimeout = 702, kContextDestroyed = 709, kAssert = 710;
+  constexpr int kHardwareStack = 714, kLaunchFailure = 719;
+  constexpr int kContained = 226, kTensorMemoryLeak = 721, kExternalDevice = 911;
+  return code == kIllegalAddress || code == kTimeout || code == kContextDestroyed ||
+         code == kAssert || (code >= kHardwareStack && code <= kLaunchFailure) ||
+         code == kContained || code == kTensorMemoryLeak || code == kExternalDevice;
+}
+
 Failures::Failures(const std::string& text) {
   add(text);
 }

@@ -10,6 +10,9 @@
 
 namespace tandem::stand_in {
 
+/// Whether a GPU takes no more work of the process after this error of CUDA's.
+bool ends_gpu(int code);
+
 /// Which calls are to fail, by name and count, and how often each was made.
 class Failures {
  public:
