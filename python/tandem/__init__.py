@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         chunk_sizes,
         configure_devices,
         default_devices,
-        explain,
         from_dlpack,
         limit,
         memory_stats,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
         set_limit,
     )
     from tandem._core import version as __version__
-    from tandem._memory import memory
+    from tandem._reports import explain, memory
     from tandem._compare import compare
     from tandem.data_parallel import BalancedDataParallel, DataParallel
     from tandem.optimizer import Optimizer
@@ -53,7 +52,6 @@ _OF_CORE = frozenset(
         "chunk_sizes",
         "configure_devices",
         "default_devices",
-        "explain",
         "from_dlpack",
         "limit",
         "memory_stats",
@@ -122,8 +120,8 @@ def __getattr__(name: str) -> Any:
     if name in _WITH_TORCH:
         importlib.import_module("tandem._with_torch")
         return getattr(importlib.import_module(_WITH_TORCH[name]), name)
-    if name == "memory":
-        return importlib.import_module("tandem._memory").memory
+    if name in ("explain", "memory"):
+        return getattr(importlib.import_module("tandem._reports"), name)
     if name == "__version__":
         return importlib.import_module("tandem._core").version
     if name in _OF_CORE:

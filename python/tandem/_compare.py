@@ -15,11 +15,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from tandem import _core, _torch, torch_device
+from tandem import _core, _gpu_record, _torch, torch_device
 from tandem._batches import moved, rows_of
-from tandem._ddp_processes import train_with_ddp
+from tandem._ddp_processes import backend_for, train_with_ddp
+from tandem._devices import DeviceLike
 from tandem._torch_peer import torch_data_parallel_on_virtual_devices
-from tandem.data_parallel import DataParallel
+from tandem.data_parallel import DataParallel, devices_of
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
 
@@ -35,21 +36,28 @@ class _Run:
     """A copy of the model in one mode. step() makes a step, and returns its loss."""
 
     def __init__(
-        self, mode: str, model: nn.Module, batch: Any, loss: Loss, kind: type[torch.optim.Optimizer], options: dict[str, Any]
+        self,
+        mode: str,
+        devices: list[torch.device],
+        model: nn.Module,
+        batch: Any,
+        loss: Loss,
+        kind: type[torch.optim.Optimizer],
+        options: dict[str, Any],
     ) -> None:
         self.model = copy.deepcopy(model)
-        self.mode = mode
-        devices = _core.default_devices()
-        first = torch.device("tandem", 0)
-        if mode in (SINGLE, TORCH):
+        self.mode, self.devices = mode, devices
+        first = devices[0]
+        if mode in (SINGLE, TORCH) or first.type == "cuda":
             self.model.to(first)
+            batch = moved(batch, first)
+        if mode in (SINGLE, TORCH):
             optimizer = kind(self.model.parameters(), **options)
-            wrapped = self.model if mode == SINGLE else nn.DataParallel(self.model, list(range(len(devices))))
-            here = moved(batch, first)
+            wrapped = self.model if mode == SINGLE else nn.DataParallel(self.model, [device.index for device in devices])
 
             def step() -> float:
                 optimizer.zero_grad()
-                value = loss(wrapped, here)
+                value = loss(wrapped, batch)
                 value.backward()
                 optimizer.step()
                 return float(value.detach())
@@ -62,6 +70,18 @@ class _Run:
                 return wrapper.step(batch, loss, shared).loss
 
         self.step = step
+
+    def record(self) -> _core.Recording:
+        """Of one more step; of two, on GPUs."""
+        if self.devices[0].type == "cuda":
+            return _gpu_record.record(self.step, [str(device) for device in self.devices])
+        return _core.record(lambda: self.step())
+
+    def wait(self) -> None:
+        """For what GPUs still do."""
+        for device in self.devices:
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
 
     def values(self) -> Values:
         return _on_host(self.model.state_dict())
@@ -85,8 +105,9 @@ def _difference(values: Values, reference: Values) -> tuple[float, str]:
 
 
 @contextlib.contextmanager
-def _torch_on_devices(mode: str) -> Iterator[None]:
-    with torch_data_parallel_on_virtual_devices() if mode == TORCH else contextlib.nullcontext():
+def _torch_on_devices(mode: str, devices: list[torch.device]) -> Iterator[None]:
+    is_virtual = devices[0].type == "tandem"
+    with torch_data_parallel_on_virtual_devices() if mode == TORCH and is_virtual else contextlib.nullcontext():
         yield
 
 
@@ -108,6 +129,7 @@ def _timed(run: _Run, steps: int, progress: _Progress) -> tuple[list[float], lis
     for step in range(steps):
         begin = time.perf_counter()
         losses.append(run.step())
+        run.wait()
         times.append(1e3 * (time.perf_counter() - begin))
         progress(step + 1)
     return times, losses
@@ -119,6 +141,7 @@ def compare(
     loss: Loss,
     optimizer: type[torch.optim.Optimizer] = torch.optim.SGD,
     *,
+    devices: str | Sequence[DeviceLike] | None = None,
     modes: Sequence[str] = MODES,
     steps: int = 10,
     ddp_processes: int = 0,
@@ -131,17 +154,18 @@ def compare(
 
     batch      what loss(model, batch) takes.
     loss       a scalar tensor, the mean over the batch's rows.
-    modes      'single' is one device, 'torch' torch.nn.DataParallel itself on the same virtual devices, and the others are
+    devices    as for tandem.DataParallel: PyTorch's GPUs for a model on one, or by name, else the default devices.
+    modes      'single' is one device, 'torch' torch.nn.DataParallel itself on the same devices, and the others are
                those of tandem.DataParallel. Weights are compared with those of the first mode.
     steps      that are timed; one more is recorded, for memory by cause, time by phase and bytes by link.
     ddp_processes
-               trains by DistributedDataParallel over gloo too, in that many processes on the host, for time and weights.
-               The processes import the model's class and the loss.
+               trains by DistributedDataParallel too, in that many processes, for time and weights: on GPUs with one for each over
+               nccl, else on the host over gloo. The processes import the model's class and the loss.
     progress   whether steps are told on stderr; None: if it is a terminal.
     options    of the optimizer; lr is 0.01 if it is not given.
 
-    The default devices are used; what else is on them counts in their peaks. The model itself stays as it is. Dropout draws other masks in each mode: put the model
-    into evaluation, or expect that the weights differ.
+    What else is on the devices counts in their peaks. The model itself stays as it is. Dropout draws other masks in each
+    mode: put the model into evaluation, or expect that the weights differ.
 
     Raises InvalidArgument for an unknown mode, and for a model or loss that the processes cannot import.
     """
@@ -150,7 +174,10 @@ def compare(
             raise InvalidArgument(f"compare: there is no mode '{mode}'; there are {', '.join(MODES)}")
     if not modes or steps < 1:
         raise InvalidArgument(f"compare: modes are {list(modes)} and steps {steps}; give one of each at least")
-    torch_device.register_devices()
+    kind, names = devices_of(model, devices)
+    if kind == "cpu":
+        torch_device.register_devices()
+    places = [torch.device("tandem" if kind == "cpu" else kind, int(name.rpartition(":")[2])) for name in names]
     options.setdefault("lr", 0.01)
     dtype = next((x.dtype for x in model.parameters() if x.is_floating_point()), torch.get_default_dtype())
     name = str(dtype).removeprefix("torch.").replace("float", "f")
@@ -159,18 +186,22 @@ def compare(
     tells = sys.stderr.isatty() if progress is None else progress
     reference: Values = {}
     for mode in modes:
-        with _torch_on_devices(mode):
-            run = _Run(mode, model, batch, loss, optimizer, options)
+        with _torch_on_devices(mode, places):
+            run = _Run(mode, places, model, batch, loss, optimizer, options)
             times, losses = _timed(run, steps, _Progress(mode, steps, tells))
             values = run.values()
-            recording = _core.record(lambda: run.step())
+            recording = run.record()
         reference = reference or values
-        rows = _core.chunk_sizes(rows_of(batch), "torch chunk") if mode == TORCH else [rows_of(batch)] if mode == SINGLE else []
+        rows = [rows_of(batch)] if mode == SINGLE else []
+        if mode == TORCH:
+            rows = _core.chunk_sizes(rows_of(batch), "torch chunk", devices=names)
         result.add_mode(mode, times, losses, *_difference(values, reference), rows, recording)
         del run
     if ddp_processes > 0:
-        name = f"DDP over gloo in {ddp_processes} processes"
+        backend = backend_for(places)
+        name = f"DDP over {backend} in {ddp_processes} processes"
         tell = _Progress(name, steps, tells)
-        trained = train_with_ddp(ddp_processes, model, batch, loss, optimizer, options, steps, tell)
+        on = [place for place in places if place.type == "cuda"]
+        trained = train_with_ddp(ddp_processes, on, backend, model, batch, loss, optimizer, options, steps, tell)
         result.add_peer(name, trained.step_ms, *_difference(_on_host(trained.values), reference))
     return result

@@ -164,7 +164,10 @@ def chunk_sizes(rows: int, chunks: object | None = None, *, gpu0_bsz: int | None
     """
 
 class Recording:
-    """What the default devices did in some steps."""
+    """What the devices did in some steps."""
+
+    def set_memory(self, told: str) -> None:
+        """Takes what PyTorch's allocator has told of GPUs, as JSON."""
 
 class Comparison:
     """How a model trains in several modes."""
@@ -200,6 +203,9 @@ class Explanation:
         """A page that needs nothing else, for a file."""
 
     def __str__(self) -> str: ...
+
+    def trace(self) -> str:
+        """The step's work and transfers for ui.perfetto.dev, as JSON for a file."""
 
 class Memory:
     """What filled each device at its peak, and why."""

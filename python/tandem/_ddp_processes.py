@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.connection import Connection
@@ -39,6 +39,8 @@ class _Training:
     optimizer: type[torch.optim.Optimizer]
     options: dict[str, Any]
     steps: int
+    backend: str
+    gpus: list[torch.device]  # empty: on the host
 
     def pickled(self) -> bytes:
         """Refuses what another process cannot import."""
@@ -60,8 +62,18 @@ class Trained:
     values: dict[str, torch.Tensor]
 
 
+def backend_for(devices: Sequence[torch.device]) -> str:
+    """What processes of DDP talk by: nccl for GPUs, of which the stand-in's reaches no other process."""
+    return "nccl" if devices[0].type == "cuda" and "TANDEM_STAND_IN_OPS" not in os.environ else "gloo"
+
+
 def _train(rank: int, world: int, training: _Training, batch: Any, weight: float, tell: Callable[[Any], None]) -> None:
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // world))
+    gpu = training.gpus[rank % len(training.gpus)] if training.gpus else None
+    if gpu is not None:
+        torch.cuda.set_device(gpu)
+        training.model.to(gpu)
+        batch = moved(batch, gpu)
     model = nn.parallel.DistributedDataParallel(training.model)
     optimizer = training.optimizer(model.parameters(), **training.options)
     for _ in range(training.steps):
@@ -70,9 +82,11 @@ def _train(rank: int, world: int, training: _Training, batch: Any, weight: float
         optimizer.zero_grad()
         (weight * training.loss(model, batch)).backward()
         optimizer.step()
+        if gpu is not None:
+            torch.cuda.synchronize(gpu)
         tell(1e3 * (time.perf_counter() - begin))
     if rank == 0:
-        tell(pickle.dumps(dict(training.model.state_dict())))  # by value: this process ends before they are read
+        tell(pickle.dumps(dict(training.model.cpu().state_dict())))  # by value: this process ends before they are read
 
 
 def _run_rank(
@@ -81,8 +95,9 @@ def _run_rank(
     """A process. It sends the times of its steps as numbers, its result as bytes, and why it failed as a string."""
     try:
         timeout = timedelta(seconds=_DEADLINE_S)
-        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world, timeout=timeout)
-        _train(rank, world, pickle.loads(training), pickle.loads(batch), weight, connection.send)
+        asked = pickle.loads(training)
+        dist.init_process_group(asked.backend, init_method=f"file://{folder}/store", rank=rank, world_size=world, timeout=timeout)
+        _train(rank, world, asked, pickle.loads(batch), weight, connection.send)
         dist.destroy_process_group()
     except BaseException:
         connection.send(traceback.format_exc())
@@ -128,6 +143,8 @@ def _start(context: Any, rank: int, world: int, folder: str, training: bytes, ba
 
 def train_with_ddp(
     world: int,
+    gpus: list[torch.device],
+    backend: str,
     model: nn.Module,
     batch: Any,
     loss: Callable[[nn.Module, Any], torch.Tensor],
@@ -136,7 +153,7 @@ def train_with_ddp(
     steps: int,
     tell: Callable[[int], None],
 ) -> Trained:
-    """Trains a copy of the model, on the host, by DistributedDataParallel over gloo in `world` new processes.
+    """Trains a copy of the model by DistributedDataParallel in `world` new processes, on GPUs if there are some.
 
     The rows are split equally. A step's time is that of its slowest process. tell(step) is called after each.
 
@@ -145,7 +162,7 @@ def train_with_ddp(
     """
     if world > rows_of(batch):
         raise InvalidArgument(f"compare: {world} processes of DDP for {rows_of(batch)} rows; give each a row at least")
-    training = _Training(copy.deepcopy(model).to("cpu"), loss, optimizer, options, steps).pickled()
+    training = _Training(copy.deepcopy(model).to("cpu"), loss, optimizer, options, steps, backend, gpus).pickled()
     context = multiprocessing.get_context("spawn")  # autograd refuses a process that was forked after its threads began
     times: list[list[float]] = [[] for _ in range(world)]
     values: dict[str, torch.Tensor] = {}

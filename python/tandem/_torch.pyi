@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Made by nanobind.stubgen of the extension module; tests/python/stubs_test.py compares.
 
+from collections.abc import Callable, Sequence
+
 import tandem._core
 
 
@@ -27,6 +29,16 @@ def forward_place() -> ForwardPlace: ...
 
 def recompute_from(place: ForwardPlace | None) -> None:
     """From now on this thread of a backward computes from there again."""
+
+def with_gpu_ops(step: Callable[[], object]) -> None:
+    """
+    Calls step(), and tells observers of PyTorch's ops on GPUs, in all threads.
+    """
+
+def with_transfers(sent: Sequence[tuple[int, int, int]], are_gradients: bool, call: Callable[[], object]) -> object:
+    """
+    The result of call(), which sends parameters or gradients: (GPU, GPU, bytes) each.
+    """
 
 class SharedUpdate:
     """The update of a tandem.Optimizer."""

@@ -70,6 +70,21 @@ def _are_gpus(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | Non
     return numbers_are_gpus()
 
 
+def devices_of(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | None) -> tuple[str, list[str]]:
+    """The kind of a wrapper's devices, 'cpu' or 'cuda', and their names; PyTorch's GPUs are made devices of type cuda."""
+    kind = "cuda" if _are_gpus(module, devices) else "cpu"
+    if kind == "cuda":
+        check_supported(torch.device(kind))
+        _torch.use_gpus()
+    else:
+        _check_not_on_gpu(module)  # before virtual devices are registered, after which no backward of a GPU runs
+    if devices is None:
+        return kind, _core.default_devices() if kind == "cpu" else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    if isinstance(devices, str):
+        return kind, _core.configure_devices(devices)
+    return kind, [library_name(device, kind) for device in devices]
+
+
 def _check_not_on_gpu(module: torch.nn.Module) -> None:
     """Raises InvalidArgument for a module on a GPU, whose devices are to be virtual ones."""
     for x in islice(tensors_of(module), 1):
@@ -139,18 +154,7 @@ class DataParallel(Methods):
                 output_device = device_ids[0]
         elif device_ids is not None:
             raise ValueError("DataParallel: device_ids and devices name the same thing; give one of them")
-        kind = "cuda" if _are_gpus(module, devices) else "cpu"
-        if kind == "cuda":
-            check_supported(torch.device(kind))
-            _torch.use_gpus()
-        else:
-            _check_not_on_gpu(module)  # before virtual devices are registered, after which no backward of a GPU runs
-        if devices is None:
-            names = _core.default_devices() if kind == "cpu" else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-        elif isinstance(devices, str):
-            names = _core.configure_devices(devices)
-        else:
-            names = [library_name(device, kind) for device in devices]
+        kind, names = devices_of(module, devices)
         self.device_ids = [int(name.rpartition(":")[2]) for name in names]
         output = None if output_device is None else output_name(output_device, kind)
         if output is None:

@@ -43,7 +43,7 @@ FOLDERS = {
     "libtorch": {
         "gpu": [],
         "device": ["gpu"],
-        "kernels": ["device"],
+        "kernels": ["gpu", "device"],
         "exchange": ["device", "kernels"],
         "modules": ["gpu", "device", "kernels", "exchange"],
         "graph": ["device", "kernels", "exchange", "modules"],

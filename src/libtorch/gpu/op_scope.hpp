@@ -8,6 +8,7 @@
 #include "tandem/runtime/logical_device.hpp"
 
 #include "libtorch/gpu/gpu_call.hpp"
+#include "libtorch/gpu/own_call.hpp"
 #include "libtorch/gpu/torch_stream.hpp"
 #include "runtime/gpu/gpu_device.hpp"
 
@@ -19,6 +20,7 @@ class OpScope {
   explicit OpScope(const Stream& stream) : stream_(torch_stream(*stream.native())) {}
 
  private:
+  OwnCall own_;
   c10::StreamGuard stream_;
   c10::AutoGradMode grad_{false};
 };

@@ -16,6 +16,7 @@
 #include "kernels/gpu_kernels.hpp"
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/gpu_tensors.hpp"
+#include "libtorch/gpu/own_call.hpp"
 #include "libtorch/gpu/torch_event.hpp"
 #include "libtorch/gpu/torch_gpu.hpp"
 #include "libtorch/gpu/torch_gpu_kernels.hpp"
@@ -33,6 +34,7 @@ void copy_here(const Stream& source_stream,
                int ordinal) {
   wait_stream(target_stream, source_stream, "copy");
   call_gpu(ordinal, "copy", [&] {
+    const OwnCall own;
     const c10::StreamGuard scope(torch_stream(*target_stream.native()));
     bytes_of_gpu(target, nbytes, ordinal).copy_(bytes_of_gpu(source, nbytes, ordinal), true);
   });
@@ -86,6 +88,7 @@ void TorchGpus::copy_between(const Stream& source_stream,
     return wait_stream(source_stream, target_stream, "copy");
   }
   call_gpu(from, "copy", [&] {
+    const OwnCall own;
     const c10::StreamGuard target_scope(torch_stream(*target_stream.native()));
     const c10::StreamGuard source_scope(torch_stream(*source_stream.native()));
     bytes_of_gpu(target, nbytes, to).copy_(bytes_of_gpu(source, nbytes, from), true);

@@ -11,6 +11,7 @@
 
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/gpu_tensors.hpp"
+#include "libtorch/gpu/own_call.hpp"
 #include "libtorch/gpu/torch_point.hpp"
 #include "runtime/gpu/poll.hpp"
 
@@ -48,6 +49,7 @@ void TorchStream::copy_to_host(const void* source,
                                const char* op) const {
   synchronize(op);  // PyTorch's copy waits without a deadline
   call_gpu(ordinal_, op, [&] {
+    const OwnCall own;
     const c10::StreamGuard scope(stream());
     bytes_of_host(target, nbytes).copy_(bytes_of_gpu(source, nbytes, ordinal_));
   });
@@ -60,6 +62,7 @@ bool TorchStream::begin_copy_from_host(const void* source,
   const bool is_pinned = at::globalContext().isPinnedPtr(source, c10::DeviceType::CUDA);
   if (!is_pinned && nbytes > kMostTaken) synchronize(op);  // the driver would, without a deadline
   call_gpu(ordinal_, op, [&] {
+    const OwnCall own;
     const c10::StreamGuard scope(stream());
     bytes_of_gpu(target, nbytes, ordinal_)
         .copy_(bytes_of_host(source, nbytes), /*non_blocking=*/is_pinned);

@@ -4,6 +4,7 @@
 #include "tandem/libtorch/detail/torch_replicas.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <ATen/autocast_mode.h>
@@ -16,6 +17,7 @@
 #include "libtorch/device/device_memory.hpp"
 #include "libtorch/gpu/caller_streams.hpp"
 #include "libtorch/graph/replicated_parameters.hpp"
+#include "libtorch/kernels/gpu_ops.hpp"
 #include "libtorch/modules/followed_hooks.hpp"
 #include "libtorch/modules/module_changes.hpp"
 #include "libtorch/modules/node_order.hpp"
@@ -127,6 +129,8 @@ struct TorchReplicas::Parts {
       context().frame->seed = seed;  // of masks by row
       context().frame->forward = 0;
       const ReplicaScope scope(source, *caller);
+      std::optional<GpuOps> told;
+      if (source->device().type == DeviceType::cuda) told.emplace(GpuOps::Threads::calling);
       const NodeOrder order(caller->first_node);
       source->sink().clear();
       changes->tell_torch(static_cast<std::size_t>(r.index));

@@ -3,15 +3,19 @@
 
 #include "python/core/reports.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <nlohmann/json.hpp>
 
 #include "tandem/core/check.hpp"
 #include "tandem/core/percentile.hpp"
+#include "tandem/profile/trace.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "report/comparison.hpp"
@@ -31,12 +35,65 @@ using Step = nb::typed<nb::callable, nb::object()>;
 
 constexpr int kIndent = 2;  // of JSON
 
-/// What the default devices do while `step` is called.
+/// The GPUs that the process uses, or else the default devices.
+std::vector<Device> recorded_devices() {
+  std::vector<Device> gpus;
+  for (const LogicalDevice* device : Runtime::instance().made(DeviceType::cuda))
+    gpus.push_back(device->device());
+  return gpus.empty() ? default_devices() : gpus;
+}
+
+/// What these devices do while `step` is called.
 Recording record(const Step& step, std::int64_t steps) {
-  return report::record(default_devices(), steps, [&] {
+  return report::record(recorded_devices(), steps, [&] {
     for (std::int64_t i = 0; i < steps; ++i)
       step();
   });
+}
+
+/// The value whose name it is; `other` for a name that is none's.
+template <class Enum>
+Enum named(const std::string& text, int count, Enum other) {
+  for (int i = 0; i < count; ++i)
+    if (text == name(static_cast<Enum>(i))) return static_cast<Enum>(i);
+  return other;
+}
+
+/// What PyTorch's allocator has told of a GPU. Bytes without a category of tandem's are
+/// activations, as all that PyTorch allocates on virtual devices outside of a wrapper is.
+profile::DeviceMemory read_memory(const nlohmann::json& told) {
+  const auto category = [](const std::string& text) {
+    return named(text, kCategories, Category::activation);
+  };
+  const auto phase = [](const std::string& text) { return named(text, kPhases, Phase::none); };
+  profile::DeviceMemory m{.device =
+                              parse_devices(told.at("name").get<std::string>()).front().device};
+  m.peak = told.at("peak_bytes");
+  m.peak_at = std::chrono::microseconds(told.at("peak_us").get<std::int64_t>());
+  m.peak_phase = phase(told.at("peak_phase"));
+  for (const auto& h : told.at("held"))
+    m.at_peak.push_back(
+        {category(h.at("category")), phase(h.at("phase")), h.at("module"), h.at("bytes")});
+  for (const auto& at : told.at("line")) {
+    profile::MemoryMoment& moment = m.timeline.emplace_back();
+    moment.at = std::chrono::microseconds(at.at("us").get<std::int64_t>());
+    for (const auto& [what, bytes] : at.at("by_category").items()) {
+      moment.by_category[static_cast<std::size_t>(category(what))] += bytes.get<std::size_t>();
+      moment.in_use += bytes.get<std::size_t>();
+    }
+  }
+  m.in_use = m.timeline.empty() ? 0 : m.timeline.back().in_use;
+  return m;
+}
+
+/// Puts what PyTorch's allocator has told of GPUs in the place of what tandem itself has there.
+void set_memory(Recording& recording, const std::string& told) {
+  profile::MemoryProfile memory;
+  for (const auto& device : nlohmann::json::parse(told))
+    memory.devices.push_back(read_memory(device));
+  for (const profile::DeviceMemory& m : memory.devices)
+    if (!m.timeline.empty()) memory.duration = std::max(memory.duration, m.timeline.back().at);
+  recording.memory = std::move(memory);
 }
 
 /// tandem.explain's result.
@@ -47,6 +104,7 @@ struct StepExplanation {
   std::string json() const { return recording.time.json(); }
   std::string html() const { return report::time_page(recording); }
   std::string in_notebook() const { return report::embedded_time_page(recording); }
+  std::string trace() const { return profile::trace_json(recording.record); }
 };
 
 /// tandem.memory's result.
@@ -169,8 +227,8 @@ void bind_comparison(nb::module_& m) {
 }
 
 template <class Explanation>
-void bind_explanation(nb::module_& m, const char* name, const char* doc) {
-  nb::class_<Explanation>(m, name, doc)
+nb::class_<Explanation> bind_explanation(nb::module_& m, const char* name, const char* doc) {
+  return nb::class_<Explanation>(m, name, doc)
       .def("text", &Explanation::text)
       .def("json", &Explanation::json, "One JSON object, with a schema_version.")
       .def("html", &Explanation::html, "A page that needs nothing else, for a file.")
@@ -181,9 +239,16 @@ void bind_explanation(nb::module_& m, const char* name, const char* doc) {
 }  // namespace
 
 void bind_reports(nb::module_& m) {
-  nb::class_<Recording>(m, "Recording", "What the default devices did in some steps.");
+  nb::class_<Recording>(m, "Recording", "What the devices did in some steps.")
+      .def("set_memory",
+           &set_memory,
+           nb::arg("told"),
+           "Takes what PyTorch's allocator has told of GPUs, as JSON.");
   bind_comparison(m);
-  bind_explanation<StepExplanation>(m, "Explanation", "What a step did, on which device and link.");
+  bind_explanation<StepExplanation>(m, "Explanation", "What a step did, on which device and link.")
+      .def("trace",
+           &StepExplanation::trace,
+           "The step's work and transfers for ui.perfetto.dev, as JSON for a file.");
   bind_explanation<MemoryExplanation>(m, "Memory", "What filled each device at its peak, and why.");
   m.def("record", &record, nb::arg("step"), nb::arg("steps") = 1);
   m.def(

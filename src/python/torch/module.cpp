@@ -21,6 +21,7 @@
 #include "python/core/error_classes.hpp"
 #include "python/torch/data_parallel.hpp"
 #include "python/torch/errors.hpp"
+#include "python/torch/gpu_observation.hpp"
 #include "python/torch/python_update.hpp"
 
 namespace {
@@ -73,6 +74,7 @@ NB_MODULE(_torch, m) {
       nb::arg("place").none(),
       "From now on this thread of a backward computes from there again.");
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(settle_at_exit));
+  tandem::python::bind_gpu_observation(m);
   tandem::python::bind_update(m);
   tandem::python::bind_data_parallel(m);
 }
