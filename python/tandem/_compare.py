@@ -169,6 +169,7 @@ def compare(
 
     Raises InvalidArgument for an unknown mode, and for a model or loss that the processes cannot import.
     """
+    modes = [mode.removeprefix("dp-").replace("-", "_") for mode in modes]  # as the program spells them, too
     for mode in modes:
         if mode not in MODES:
             raise InvalidArgument(f"compare: there is no mode '{mode}'; there are {', '.join(MODES)}")

@@ -106,7 +106,7 @@ void ComparisonChoice::add_flags(CLI::App& app) {
          [this](const std::string& list) { modes = split_list(list); },
          "modes to compare, joined by commas; all weights are compared with those of the first "
          "mode")
-      ->check(list_of(CLI::IsMember(all)))
+      ->transform(list_of(known_mode()))
       ->default_str(CLI::detail::join(all, ","));
   run.mode.add_flags(app);
   run.add_flags_but_mode(app);

@@ -14,17 +14,17 @@
 namespace tandem::cli {
 namespace {
 
-/// A command that was one of its own. Those with a `file` wrote one, named by --output.
+/// A command that was one of its own. Those that named a file by `file_was` name it by `file_flag`.
 struct FormerName {
   std::string_view name, now;
   const char* is;
-  std::string_view file_flag = {}, usual_file = {};
+  std::string_view file_was = {}, file_flag = {}, usual_file = {};
 };
 constexpr std::array kFormerNames{
     FormerName{"verify", "compare --verify", "a form of compare"},
-    FormerName{"report", "compare", "an output of compare", "--html", "report.html"},
-    FormerName{"trace", "explain", "an output of explain", "--trace", "trace.json"},
-    FormerName{"calibrate", "cluster calibrate", "a command of cluster"},
+    FormerName{"report", "compare", "an output of compare", "--output", "--html", "report.html"},
+    FormerName{"trace", "explain", "an output of explain", "--output", "--trace", "trace.json"},
+    FormerName{"calibrate", "cluster calibrate", "a command of cluster", "--out", "--output"},
     FormerName{"simulate", "cluster simulate", "a command of cluster"},
     FormerName{"sweep", "cluster sweep", "a command of cluster"},
 };
@@ -41,17 +41,16 @@ std::string quoted(const std::string& word) {
 }
 
 std::string new_line(const FormerName& former, const std::vector<std::string>& words) {
-  constexpr std::string_view kOutput = "--output";
   std::string line = fmt::format("tandem {}", former.now), rest;
-  bool names_file = former.file_flag.empty();
+  bool names_file = former.usual_file.empty();
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
-    const bool is_output = !former.file_flag.empty() && word.starts_with(kOutput) &&
-                           (word.size() == kOutput.size() || word[kOutput.size()] == '=');
+    const std::size_t length = former.file_was.size();
+    const bool is_output = length > 0 && word.starts_with(former.file_was) &&
+                           (word.size() == length || word[length] == '=');
     names_file |= is_output;
     rest += ' ';
-    rest += quoted(is_output ? fmt::format("{}{}", former.file_flag, word.substr(kOutput.size()))
-                             : word);
+    rest += quoted(is_output ? fmt::format("{}{}", former.file_flag, word.substr(length)) : word);
   }
   if (!names_file) line += fmt::format(" {} {}", former.file_flag, former.usual_file);
   return line + rest;

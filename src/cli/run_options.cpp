@@ -32,7 +32,7 @@ void RunOptions::add_training_flags(CLI::App& app) {
 void RunOptions::resolve() {
   if (model.name.empty() && data.is_text()) model.name = "gpt";
   const bool text = !model.name.empty() && model_of(model.name).reads_text;
-  if (data.name.empty()) data.name = text ? "text" : "fashion-mnist";
+  if (data.name.empty()) data.name = text ? "text" : "digits";
   if (text != data.is_text()) {
     throw UsageError(
         concat("--model ",

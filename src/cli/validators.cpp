@@ -64,9 +64,11 @@ CLI::Validator within(double least, double most) {
 
 CLI::Validator list_of(const CLI::Validator& one) {
   const auto check = [one](std::string& text) -> std::string {
-    for (std::string& part : split_list(text)) {
+    std::vector<std::string> parts = split_list(text);
+    for (std::string& part : parts) {
       if (std::string wrong = one(part); !wrong.empty()) return wrong;
     }
+    text = CLI::detail::join(parts, ",");
     return {};
   };
   return {check, one.get_description()};

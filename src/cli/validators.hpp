@@ -19,7 +19,8 @@ CLI::Validator above_zero();
 CLI::Validator zero_or_more();
 /// A number of a range that includes its ends.
 CLI::Validator within(double least, double most);
-/// One value or more, joined by commas; each holds what `one` asks for.
+/// One value or more, joined by commas; each holds what `one` asks for, or becomes what it makes of
+/// it.
 CLI::Validator list_of(const CLI::Validator& one);
 
 /// Turns /dev/stdout into "-", so that results go to stdout like all others.

@@ -84,7 +84,7 @@ class ClusterTest(ProgramTest):
         self.fail_with(1, "cluster", "check", "t4x4", says=["t4x4"])  # a preset is no file
 
     def test_calibrate_describes_this_machine(self):
-        done = self.succeed("cluster", "calibrate", "--host", "--devices", "cpu:2", "--out", "host.json")
+        done = self.succeed("cluster", "calibrate", "--host", "--devices", "cpu:2", "--output", "host.json")
         self.assertRegex(done.stdout, r"^\S+-cpu2: 2 virtual devices on \d+ cores of \S+\n$")
         self.assertIn("measuring all-reduces\n", done.stderr)
         with open(self.file("host.json"), encoding="utf-8") as file:
@@ -98,7 +98,7 @@ class ClusterTest(ProgramTest):
         self.assertIn(f"simulated on 2 GPUs of {host['name']}", text)
 
     def test_calibrate_of_this_machine_takes_no_other_and_no_tables(self):
-        out = ["--out", "host.json"]
+        out = ["--output", "host.json"]
         self.fail_with(2, "cluster", "calibrate", "--host", "--cluster", "t4x4", *out, says=["--host describes this machine anew", "leave one of them out"])
         table = self.ring_table(2)
         self.fail_with(2, "cluster", "calibrate", "--host", "--allreduce", table, *out, says=["--host measures what it needs", "with --cluster"])
@@ -109,7 +109,7 @@ class ClusterTest(ProgramTest):
     def test_calibrate_finds_what_tables_were_made_of(self):
         for gpus in (2, 8):
             self.ring_table(gpus)
-        text = self.succeed("cluster", "calibrate", "--cluster", "a100-80x8", "--allreduce", "ring_n*.csv", "--out", "mine.json").stdout
+        text = self.succeed("cluster", "calibrate", "--cluster", "a100-80x8", "--allreduce", "ring_n*.csv", "--output", "mine.json").stdout
         self.assertRegex(text, r"(?m)^collectives.ring.alpha0 +(20|19.99\d*|20.00\d*) us   0 us to 1000 us$")
         self.assertRegex(text, r"(?m)^ +8 +0.0\d% +")
         with open(self.file("mine.json"), encoding="utf-8") as file:
@@ -120,16 +120,16 @@ class ClusterTest(ProgramTest):
         self.assertLess(report["mape"], 0.1)
 
     def test_calibrate_says_what_it_could_not_choose(self):
-        text = self.succeed("cluster", "calibrate", "--cluster", "a100-80x8", "--allreduce", self.ring_table(4), "--out", "mine.json").stdout
+        text = self.succeed("cluster", "calibrate", "--cluster", "a100-80x8", "--allreduce", self.ring_table(4), "--output", "mine.json").stdout
         self.assertRegex(text, r"collectives.ring.alpha1 .*held")
         fast = self.table("fast_n2.csv", [(i * 2**20, i * 2**20 / 310e3) for i in range(1, 9)])
-        out = self.succeed("cluster", "calibrate", "--cluster", "a100-80x8", "--allreduce", fast, "--out", "mine.json", "--json").stdout
+        out = self.succeed("cluster", "calibrate", "--cluster", "a100-80x8", "--allreduce", fast, "--output", "mine.json", "--json").stdout
         places = {one["path"]: one["place"] for one in json.loads(out)["constants"]}
         self.assertEqual(places["collectives.ring.efficiency"], "at_upper")
         self.assertEqual(places["collectives.ring.alpha0"], "at_lower")
 
     def test_calibrate_says_which_gpus_have_no_ring(self):
-        calibrate = ["cluster", "calibrate", "--cluster", "v100-16x8", "--out", "mine.json", "--allreduce"]
+        calibrate = ["cluster", "calibrate", "--cluster", "v100-16x8", "--output", "mine.json", "--allreduce"]
         said = self.succeed(*calibrate, self.ring_table(5)).stdout
         self.assertIn("The NVLinks of GPUs 0 to 4 make no ring, but a chain over one link.", said)
         self.assertIn("no constants meet ring_n5.csv; calibrate without it", said)
@@ -210,13 +210,13 @@ class ClusterTest(ProgramTest):
         simulate("are they in nanoseconds?", table=short, code=2)
 
     def test_wrong_command_lines_of_calibrate_and_simulate(self):
-        self.fail_with(2, "cluster", "calibrate", "--cluster", "t4x4", "--out", "x", says=["--allreduce"])
-        self.fail_with(2, "cluster", "calibrate", "--cluster", "t4x4", "--allreduce", "no*.csv", "--out", "x", says=["no file 'no*.csv'"])
+        self.fail_with(2, "cluster", "calibrate", "--cluster", "t4x4", "--output", "x", says=["--allreduce"])
+        self.fail_with(2, "cluster", "calibrate", "--cluster", "t4x4", "--allreduce", "no*.csv", "--output", "x", says=["no file 'no*.csv'"])
         table = self.ring_table(2)
-        self.fail_with(2, "cluster", "calibrate", "--allreduce", table, "--out", "x", says=["--cluster"])
-        self.fail_with(2, "cluster", "calibrate", "--cluster", "t5", "--allreduce", table, "--out", "x", says=["'t5'", "t4x4"])
-        self.fail_with(2, "cluster", "calibrate", "--cluster", "t4x4", "--allreduce", table, "--out", "-", "--json", says=["--out", "--json"])
-        self.fail_with(1, "cluster", "calibrate", "--cluster", "t4x4", "--allreduce", table, "--out", "no/x.json", says=["no/x.json"])
+        self.fail_with(2, "cluster", "calibrate", "--allreduce", table, "--output", "x", says=["--cluster"])
+        self.fail_with(2, "cluster", "calibrate", "--cluster", "t5", "--allreduce", table, "--output", "x", says=["'t5'", "t4x4"])
+        self.fail_with(2, "cluster", "calibrate", "--cluster", "t4x4", "--allreduce", table, "--output", "-", "--json", says=["--output", "--json"])
+        self.fail_with(1, "cluster", "calibrate", "--cluster", "t4x4", "--allreduce", table, "--output", "no/x.json", says=["no/x.json"])
         self.fail_with(2, "cluster", "simulate", "--cluster", "t4x4", "--devices", "cpu:2", says=["--devices", "give --gpus"])
         self.assertFalse(os.path.exists(self.file("x")))
 

@@ -95,7 +95,7 @@ class FormerNameTest(ProgramTest):
         self.new_line("verify", *DIGITS, "--mode", "ddp", "--json", says="tandem compare --verify --data digits --batch 64 --mode ddp --json")
         self.new_line("simulate", "--cluster", "t4x4", says="tandem cluster simulate --cluster t4x4")
         self.new_line("sweep", "--gpus", "1,2", says="tandem cluster sweep --gpus 1,2")
-        self.new_line("calibrate", "--allreduce", "times_n*.csv", "--out", "it's", says=r"tandem cluster calibrate --allreduce 'times_n*.csv' --out 'it'\''s'")
+        self.new_line("calibrate", "--allreduce", "times_n*.csv", "--out", "it's", says=r"tandem cluster calibrate --allreduce 'times_n*.csv' --output 'it'\''s'")
 
     def test_says_what_writes_the_file(self):
         self.new_line("report", "--lr", "1", says="tandem compare --html report.html --lr 1")

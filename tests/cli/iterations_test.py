@@ -120,7 +120,7 @@ class IterationsTest(ProgramTest):
                 f"{self.step_ms('--model', 'gpt2', '--mode', mode, '--batch', str(batch), '--context', str(context), cluster='made.json')}"
                 for mode, gpus, batch, context in steps]
         table = self.table(*rows)
-        text = self.succeed("cluster", "calibrate", "--cluster", MACHINE, "--iterations", table, "--out", "fitted.json").stdout
+        text = self.succeed("cluster", "calibrate", "--cluster", MACHINE, "--iterations", table, "--output", "fitted.json").stdout
         self.assertRegex(text, r"(?m)^gpus.efficiency.matmul +0\.4[12]\d* +0.05 to 1$")
         with open(self.file("fitted.json"), encoding="utf-8") as file:
             fitted = json.load(file)
@@ -135,7 +135,7 @@ class IterationsTest(ProgramTest):
             file.write("bytes,out_of_place_ns,in_place_ns\n" +
                        "".join(f"{i << 20},{i * 2**20 / 30 + 20e3:.0f},{i * 2**20 / 30 + 20e3:.0f}\n" for i in range(1, 65)))
         table = self.table("gpt2,single,1,4,128,60", "gpt2,ddp,2,8,128,90")
-        out = self.succeed("cluster", "calibrate", "--cluster", MACHINE, "--allreduce", "ring_n2.csv", "--iterations", table, "--out", "x.json", "--json").stdout
+        out = self.succeed("cluster", "calibrate", "--cluster", MACHINE, "--allreduce", "ring_n2.csv", "--iterations", table, "--output", "x.json", "--json").stdout
         report = json.loads(out)
         paths = [constant["path"] for constant in report["constants"]]
         self.assertEqual(paths.count("collectives.ring.efficiency"), 1)
@@ -151,7 +151,7 @@ class IterationsTest(ProgramTest):
             table = self.table(*rows, head=head)
             self.fail_with(code, "cluster", "simulate", "--cluster", cluster, "--iterations", table, *flags, says=says)
             if not flags:
-                self.fail_with(code, "cluster", "calibrate", "--cluster", cluster, "--iterations", table, "--out", "no.json", says=says)
+                self.fail_with(code, "cluster", "calibrate", "--cluster", cluster, "--iterations", table, "--output", "no.json", says=says)
 
         good = "gpt2,ddp,2,8,128,60"
         refused(["steps.csv", "no row"])
@@ -180,7 +180,7 @@ class IterationsTest(ProgramTest):
         self.fail_with(2, "cluster", "simulate", "--cluster", MACHINE, "--given-single", says=["--given-single", "--iterations"])
         self.fail_with(2, "cluster", "simulate", "--cluster", MACHINE, "--iterations", table, "--gpus", "2", says=["--gpus", "column"])
         self.fail_with(2, "cluster", "simulate", "--cluster", MACHINE, "--iterations", table, "--allreduce", "x_n2.csv", says=["one of them"])
-        self.fail_with(2, "cluster", "calibrate", "--cluster", MACHINE, "--out", "x", says=["--allreduce", "--iterations"])
+        self.fail_with(2, "cluster", "calibrate", "--cluster", MACHINE, "--output", "x", says=["--allreduce", "--iterations"])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class JsonTest(ProgramTest):
             ["largest-batch", *DIGITS[:2], "--devices", "cpu:2@1MiB"],
             ["cluster", "list"],
             ["cluster", "show", "t4x4"],
-            ["cluster", "calibrate", "--cluster", "t4x4", "--allreduce", "times_n2.csv", "--out", "fitted.json"],
+            ["cluster", "calibrate", "--cluster", "t4x4", "--allreduce", "times_n2.csv", "--output", "fitted.json"],
             ["cluster", "simulate", "--cluster", "t4x4", "--allreduce", "times_n2.csv"],
             ["cluster", "sweep", "--cluster", "t4x4", "--model", "mlp", "--gpus", "2", "--modes", "ddp"],
             ["flight", "records"],

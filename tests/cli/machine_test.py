@@ -146,15 +146,15 @@ class MachineTest(ProgramTest):
         self.fail_with(2, "compare", "--shape-only", says=["--shape-only", "give --cluster"])
         self.fail_with(2, "compare", "--shape-only", "--devices", "cpu:2", says=["--shape-only", "give --cluster"], TANDEM_CLUSTER="t4x4")
         self.fail_with(2, "memory", "--cluster", "t5", says=["'t5'", "t4x4"])
-        for command in (["memory"], ["cluster", "simulate"], ["cluster", "sweep"], ["cluster", "calibrate", "--allreduce", "x_n2.csv", "--out", "x"]):
+        for command in (["memory"], ["cluster", "simulate"], ["cluster", "sweep"], ["cluster", "calibrate", "--allreduce", "x_n2.csv", "--output", "x"]):
             open(self.file("x_n2.csv"), "w", encoding="utf-8").close()
             self.fail_with(2, *command, says=["TANDEM_CLUSTER: 't5'", "t4x4"], TANDEM_CLUSTER="t5")
             if command != ["memory"]:
                 self.fail_with(2, *command, says=["give --cluster"], TANDEM_CLUSTER="")
 
     def test_a_host_is_described_whatever_the_environment_names(self):
-        self.succeed("cluster", "calibrate", "--host", "--devices", "cpu:1", "--out", "host.json", TANDEM_CLUSTER="t5")
-        self.fail_with(2, "cluster", "calibrate", "--host", "--cluster", "t4x4", "--out", "x", says=["--host", "--cluster names another"])
+        self.succeed("cluster", "calibrate", "--host", "--devices", "cpu:1", "--output", "host.json", TANDEM_CLUSTER="t5")
+        self.fail_with(2, "cluster", "calibrate", "--host", "--cluster", "t4x4", "--output", "x", says=["--host", "--cluster names another"])
 
     def test_more_gpus_than_virtual_devices(self):
         machine = self.json("cluster", "show", "a100-80x8-8-nodes")

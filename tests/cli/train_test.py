@@ -3,13 +3,9 @@
 """What train and verify print and write."""
 
 import json
-import os
 import pathlib
-import unittest
 
 from program import DIGITS, MODES, TRAINING, ProgramTest, main
-
-FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
 
 
 class TrainTest(ProgramTest):
@@ -117,12 +113,12 @@ class TrainTest(ProgramTest):
         self.assertGreater(report["epochs"][-1]["test_accuracy"], 0.88)
         self.assertLess(report["epochs"][-1]["loss"], 0.1)
 
-    @unittest.skipUnless(os.path.isdir(FASHION_MNIST), FASHION_MNIST + " is not there")
-    def test_fashion_mnist_is_the_default(self):
-        report = json.loads(self.succeed("train", "--devices", "cpu:2", "--steps", "2", "--batch",
-                                         "16", "--json", "-").stdout)
-        self.assertEqual(report["data"], "fashion-mnist")
-        self.assertEqual(report["steps"], 2)
+    def test_digits_which_come_with_tandem_are_the_default(self):
+        run = ["train", "--devices", "cpu:2", "--steps", "2", "--batch", "16", "--json", "-"]
+        report = json.loads(self.succeed(*run).stdout)
+        self.assertEqual((report["data"], report["steps"]), ("digits", 2))
+        report = json.loads(self.succeed(*run, "--model", "gpt", "--width", "8", "--context", "8").stdout)
+        self.assertEqual(report["data"], "text")
 
 
 class RowsTest(ProgramTest):

@@ -4,7 +4,7 @@
 
 import json
 
-from program import DIGITS, ProgramTest, main
+from program import DIGITS, MODES, ProgramTest, main
 
 
 class UsageTest(ProgramTest):
@@ -87,6 +87,17 @@ class UsageTest(ProgramTest):
         self.refuse("train", "--lr", "0", says=["--lr", "above 0", "'0'"])
         self.refuse("train", "--lr", "nan", says=["--lr", "above 0", "'nan'"])
         self.refuse("train", "--seed", "x", says=["--seed"])
+
+    def test_a_mode_in_either_spelling(self):
+        run = [*DIGITS, "--model", "mlp", "--devices", "cpu:2", "--steps", "1", "--json"]
+        for mode in MODES:
+            for spelling in {mode, mode.removeprefix("dp-"), mode.replace("-", "_"), mode.removeprefix("dp-").replace("-", "_")}:
+                self.assertEqual(json.loads(self.succeed("train", *run, "--mode", spelling).stdout)["mode"], mode)
+        compared = json.loads(self.succeed("compare", *run, "--modes", "single,classic,sharded_gradients").stdout)
+        self.assertEqual([mode["mode"] for mode in compared["modes"]], ["single", "dp-classic", "dp-sharded-gradients"])
+        swept = json.loads(self.succeed("cluster", "sweep", "--cluster", "t4x4", "--model", "mlp", "--gpus", "2", "--modes", "server", "--json").stdout)
+        self.assertIn("dp-server", json.dumps(swept))
+        self.refuse("train", "--mode", "dp-ddp", says=["--mode", "dp-ddp", *MODES])
 
     def test_names_that_there_are_none_of(self):
         self.refuse("train", "--model", "vgg", says=["--model", "vgg", "cnn-small", "mlp"])

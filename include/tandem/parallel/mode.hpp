@@ -63,7 +63,8 @@ struct ModeWords {
 const char* name(Mode mode) noexcept;
 /// They live as long as the program.
 const ModeWords& words_of(Mode mode) noexcept;
-/// The mode with that name; none if there is no such mode.
+/// The mode with that name, in either spelling: "sharded_gradients" or "dp-sharded-gradients". None
+/// if there is no such mode.
 std::optional<Mode> parse_mode(std::string_view name) noexcept;
 
 }  // namespace tandem::parallel

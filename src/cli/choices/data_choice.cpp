@@ -48,8 +48,8 @@ struct DataSetEntry {
 };
 /// All data sets.
 constexpr std::array kDataSets{
-    DataSetEntry{"fashion-mnist", false, load_images<datasets::load_fashion_mnist>},
     DataSetEntry{"digits", false, load_images<datasets::load_digits>},
+    DataSetEntry{"fashion-mnist", false, load_images<datasets::load_fashion_mnist>},
     DataSetEntry{"cifar10", false, load_images<datasets::load_cifar10>},
     DataSetEntry{"text", true, load_text},
 };
@@ -73,7 +73,7 @@ void DataChoice::add_flags(CLI::App& app) {
   begin_subject(app, Subject::data);
   app.add_option("--data",
                  name,
-                 "data set (default fashion-mnist, or text for gpt); cifar10 reads its binary "
+                 "data set (default digits, or text for gpt); cifar10 reads its binary "
                  "files from --data-dir")
       ->check(CLI::IsMember(data_set_names()));
   app.add_option("--data-dir", dir, "directory of the data set's files");

@@ -29,6 +29,15 @@ std::vector<std::string> mode_names() {
   return names;
 }
 
+std::string mode_option(const std::string& text) {
+  const std::optional<parallel::Mode> known = parallel::parse_mode(text);
+  return known ? parallel::words_of(*known).option : text;
+}
+
+CLI::Validator known_mode() {
+  return CLI::IsMember(mode_names(), mode_option);
+}
+
 std::string mode_options_that(bool (parallel::ModeRules::*holds)() const noexcept) {
   return parallel::list_modes(holds,
                               [](const parallel::ModeRules& row) { return row.words.option; });
@@ -40,7 +49,7 @@ void ModeChoice::add_flags(CLI::App& app) {
   for (const parallel::ModeRules& row : parallel::mode_table())
     summaries.push_back(fmt::format("{} ({})", row.words.summary, row.words.option));
   app.add_option("--mode", name, fmt::format("who updates what: {}", fmt::join(summaries, "; ")))
-      ->check(CLI::IsMember(mode_names()))
+      ->transform(known_mode())
       ->capture_default_str();
   add_loss_flags(app);
   app.add_flag("--gather-outputs",

@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace tandem::cli {
 
@@ -21,6 +22,11 @@ namespace tandem::cli {
 inline constexpr const char* kSingleDevice = "single";
 /// All modes, as --mode names them, one device alone first.
 std::vector<std::string> mode_names();
+/// A mode in any spelling ("sharded_gradients") as --mode shows it ("dp-sharded-gradients"); what
+/// is no mode stays as it is.
+std::string mode_option(const std::string& text);
+/// Takes a mode in any spelling, and makes it that of --mode.
+CLI::Validator known_mode();
 
 /// The modes of DataParallel of which something holds, as --mode names them: "dp-server and ddp".
 std::string mode_options_that(bool (parallel::ModeRules::*holds)() const noexcept);

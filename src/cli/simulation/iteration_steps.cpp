@@ -38,7 +38,7 @@ void check_name(const IterationTable& table,
 
 void check_row(const IterationTable& table, const IterationRow& row, const sim::Cluster& cluster) {
   check_name(table, row, "model", row.model, model_names());
-  check_name(table, row, "mode", row.mode, mode_names());
+  check_name(table, row, "mode", mode_option(row.mode), mode_names());
   check_name(table, row, "dtype", row.dtype, number_names());
   check_name(table, row, "optimizer", row.optimizer, optimizer_names());
   if (!row.loss.empty()) check_name(table, row, "loss", row.loss, kLossPlaces);
@@ -70,7 +70,7 @@ StepSetup setup_of(const IterationRow& row) {
   }
   if (model_of(row.model).has_batch_norm)  // PyTorch's, without SyncBatchNorm
     task.model.batch_norm = BatchNormSync::per_replica;
-  task.mode.name = row.mode;
+  task.mode.name = mode_option(row.mode);
   if (row.loss == "replica") task.mode.loss_in_replica = true;
   if (row.loss == "output_device") task.mode.loss_in_replica = false;
   task.mode.gather_outputs = row.loss == "replica_and_outputs";

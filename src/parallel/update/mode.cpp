@@ -9,6 +9,14 @@
 #include "parallel/update/mode_table.hpp"
 
 namespace tandem::parallel {
+namespace {
+
+/// A program's options have hyphens where names have underscores.
+char underscored(char c) noexcept {
+  return c == '-' ? '_' : c;
+}
+
+}  // namespace
 
 const char* name(Mode mode) noexcept {
   return rules_of(mode).name;
@@ -19,7 +27,12 @@ const ModeWords& words_of(Mode mode) noexcept {
 }
 
 std::optional<Mode> parse_mode(std::string_view text) noexcept {
-  const auto row = std::ranges::find(mode_table(), text, &ModeRules::name);
+  const auto names = [text](const char* known) {
+    return std::ranges::equal(text, std::string_view(known), {}, underscored, underscored);
+  };
+  const auto row = std::ranges::find_if(mode_table(), [&](const ModeRules& rules) {
+    return names(rules.name) || names(rules.words.option);
+  });
   if (row == mode_table().end()) return std::nullopt;
   return row->mode;
 }

@@ -79,7 +79,8 @@ Setters work() {
              std::map<std::string, Mode> modes;
              for (const parallel::ModeRules& row : parallel::mode_table())
                modes[row.name] = row.mode;
-             o.parallel.mode = choice(x, "mode", modes);
+             const auto known = parallel::parse_mode(as_argument<std::string>(x, "mode", "a text"));
+             o.parallel.mode = known ? *known : choice(x, "mode", modes);
            }},
           {"on_oom",
            [](ReadOptions& o, nb::handle x) {

@@ -24,10 +24,14 @@ TEST(ModeRulesTest, EachModeHasRulesOfItsNameAndIsFoundByIt) {
   for (const Mode mode : kModes) {
     EXPECT_STREQ(rules_of(mode).name, name(mode));
     EXPECT_EQ(parse_mode(name(mode)), mode);
+    EXPECT_EQ(parse_mode(words_of(mode).option), mode);
     names.insert(name(mode));
   }
   EXPECT_EQ(names.size(), kModes.size());
-  EXPECT_EQ(parse_mode("central"), std::nullopt);
+  EXPECT_EQ(parse_mode("sharded-gradients"), Mode::sharded_gradients);
+  EXPECT_EQ(parse_mode("dp_fully_sharded"), Mode::fully_sharded);
+  for (const char* none : {"central", "", "dp-", "dp-ddp", "sharded "})
+    EXPECT_EQ(parse_mode(none), std::nullopt) << none;
 }
 
 TEST(ModeRulesTest, DeviceZeroUpdatesAloneUnlessAModeSaysOtherwise) {

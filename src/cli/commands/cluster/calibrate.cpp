@@ -56,7 +56,7 @@ struct CalibrateRequest {
                    "efficiency of products, and of rings unless --allreduce is given too");
     begin_subject(app, Subject::output);
     app.add_option(
-           "--out", output, "file for the description with the fitted constants; - for stdout")
+           "--output", output, "file for the description with the fitted constants; - for stdout")
         ->required()
         ->transform(dash_for_stdout());
     json.add_flags(app);
@@ -258,8 +258,8 @@ int CalibrateRequest::run_host() const {
 int CalibrateRequest::run() const {
   check_choices();
   if (output == "-" && !json.leaves_text())
-    throw UsageError("--out and --json both write to stdout; give one of them a file");
-  check_files({{"--out", output}, json.given_file()});
+    throw UsageError("--output and --json both write to stdout; give one of them a file");
+  check_files({{"--output", output}, json.given_file()});
   if (host) return run_host();
   Calibrated result{.cluster = cluster.cluster()};
   if (!tables.empty()) fit_collectives(files_of(tables), result);

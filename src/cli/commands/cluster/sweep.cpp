@@ -61,7 +61,7 @@ void SweepRequest::add_flags(CLI::App& app) {
          "--modes",
          [this](const std::string& list) { axes.modes = split_list(list); },
          "modes, joined by commas")
-      ->check(list_of(CLI::IsMember(mode_names())))
+      ->transform(list_of(known_mode()))
       ->default_str(CLI::detail::join(axes.modes, ","));
   begin_subject(app, Subject::batch);
   numbers("--rows-per-gpu",
