@@ -23,8 +23,9 @@ concept Request = requires(R& filled, const R& asked, CLI::App& app) {
   { asked.run() } -> std::same_as<int>;
 };
 
-/// What someone wants who looks for a command: the groups of `tandem --help`.
-enum class Purpose : std::uint8_t { train, understand, plan, processes };
+/// What someone wants who looks for a command: the groups of `tandem --help`, which does not list
+/// what is hidden.
+enum class Purpose : std::uint8_t { start, train, machines, processes, hidden };
 
 /// A subcommand, as main and --help see it.
 struct Command {
@@ -34,7 +35,7 @@ struct Command {
   /// Up to ten flags that everybody needs, which --help prints. None: it prints all.
   std::vector<std::string> first_flags = {};
   /// Puts the flags of a new request on `app`. Returns what carries the request out. Empty: this is
-  /// a family, whose commands follow.
+  /// a family, whose commands follow, or the Python package carries it out (is_about_torch).
   std::function<std::function<int()>(CLI::App& app)> add_to = {};
 };
 

@@ -31,10 +31,15 @@ std::string wrapped(const std::string& text, std::size_t columns) {
   return lines;
 }
 
+std::vector<const CLI::Option*> flags_of(const CLI::App& app) {
+  return app.get_options([](const CLI::Option* option) { return option->nonpositional(); });
+}
+
 /// The commands by purpose.
 std::string commands(const CLI::App& app) {
   std::string text, group;
   for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_group().empty()) continue;
     if (command->get_group() != group) {
       text += fmt::format("{}{}:\n", text.empty() ? "\n" : "", command->get_group());
       group = command->get_group();
@@ -57,30 +62,30 @@ std::string CommandHelp::make_help(const CLI::App* app,
                                    std::string name,
                                    CLI::AppFormatMode mode) const {
   const bool all = mode == CLI::AppFormatMode::All || first_flags_.empty();
+  const auto is_first = [&](const CLI::Option* option) {
+    return std::ranges::any_of(first_flags_,
+                               [&](const auto& flag) { return option->check_name(flag); });
+  };
   std::string text = wrapped(app->get_description(), kColumns) + "\n";
   text += make_usage(app, name);
   text += make_positionals(app);
   text += commands(*app);
-  text += all ? flags_by_subject(*app) : first_flags(*app, name);
+  text +=
+      flags_by_subject(*app, [&](const CLI::Option* option) { return all || is_first(option); });
+  if (!all)
+    text += fmt::format("\n{} --help-all prints all {} options.\n", name, flags_of(*app).size());
   if (!app->get_footer().empty()) text += "\n" + wrapped(app->get_footer(), kColumns) + "\n";
   return text;
 }
 
-std::string CommandHelp::first_flags(const CLI::App& app, const std::string& name) const {
-  std::string text = "\nOptions that most need:\n";
-  for (const std::string& flag : first_flags_)
-    text += make_option(app.get_option(flag), false);
-  const std::size_t all =
-      app.get_options([](const CLI::Option* option) { return option->nonpositional(); }).size();
-  return text + fmt::format("\n{} --help-all prints all {} options, by subject.\n", name, all);
-}
-
-std::string CommandHelp::flags_by_subject(const CLI::App& app) const {
+std::string CommandHelp::flags_by_subject(
+    const CLI::App& app, const std::function<bool(const CLI::Option*)>& is_wanted) const {
   const bool is_command = app.get_subcommands({}).empty();
   std::string text;
   for (const std::string& subject : all_subjects()) {
-    const auto options = app.get_options([&](const CLI::Option* option) {
-      return option->get_group() == subject && option->nonpositional();
+    std::vector<const CLI::Option*> options = flags_of(app);
+    std::erase_if(options, [&](const CLI::Option* option) {
+      return option->get_group() != subject || !is_wanted(option);
     });
     if (options.empty()) continue;
     if (is_command) text += "\n";

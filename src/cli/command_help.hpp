@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ class CommandHelp : public CLI::Formatter {
   std::string make_option_desc(const CLI::Option* option) const override;
 
  private:
-  std::string first_flags(const CLI::App& app, const std::string& name) const;
-  std::string flags_by_subject(const CLI::App& app) const;
+  std::string flags_by_subject(const CLI::App& app,
+                               const std::function<bool(const CLI::Option*)>& is_wanted) const;
 
   std::vector<std::string> first_flags_;
 };

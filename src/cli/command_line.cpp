@@ -101,16 +101,18 @@ void check_values(const std::vector<std::string>& words) {
 
 std::string title(Purpose purpose) {
   switch (purpose) {
+    case Purpose::start:
+      return "Start here";
     case Purpose::train:
       return "Train";
-    case Purpose::understand:
-      return "Understand";
-    case Purpose::plan:
-      return "Plan";
+    case Purpose::machines:
+      return "Machines";
     case Purpose::processes:
+      return "Processes";
+    case Purpose::hidden:
       break;
   }
-  return "Processes";
+  return "";
 }
 
 /// Puts a subcommand on the command line, or a family. If it is given, `chosen` becomes what

@@ -25,6 +25,7 @@ class JsonTest(ProgramTest):
         step = ["--model", "mlp", "--devices", "cpu:2", "--batch", "4"]
         return [
             ["devices", "--devices", "cpu:2"],
+            ["doctor"],
             *[[*command, *RUN] for command in TRAINING],
             ["generate", "--checkpoint", "gpt.safetensors", "--tokens", "4"],
             ["explain", *step],

@@ -8,7 +8,7 @@ namespace tandem::cli {
 Command cluster_command() {
   return {.name = "cluster",
           .summary = "describe machines that need not be there, and simulate them",
-          .purpose = Purpose::plan};
+          .purpose = Purpose::machines};
 }
 
 }  // namespace tandem::cli

@@ -353,7 +353,7 @@ Command collectives_command() {
   return make_command<CollectivesRequest>(
       {.name = "collectives",
        .summary = "time a collective by size and check it, as nccl-tests does",
-       .purpose = Purpose::understand,
+       .purpose = Purpose::machines,
        .first_flags = {"--op",
                        "--devices",
                        "--min-bytes",

@@ -112,7 +112,7 @@ Command compare_command() {
   return make_command<CompareRequest>(
       {.name = "compare",
        .summary = "compare the modes: time, memory, traffic, weights; verify one",
-       .purpose = Purpose::understand,
+       .purpose = Purpose::start,
        .first_flags = {"--model",
                        "--data",
                        "--devices",

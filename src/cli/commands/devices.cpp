@@ -93,7 +93,7 @@ int DevicesRequest::run() const {
 Command devices_command() {
   return make_command<DevicesRequest>({.name = "devices",
                                        .summary = "list the devices of this machine",
-                                       .purpose = Purpose::understand});
+                                       .purpose = Purpose::machines});
 }
 
 }  // namespace tandem::cli

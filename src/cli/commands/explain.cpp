@@ -118,7 +118,7 @@ Command explain_command() {
   return make_command<ExplainRequest>(
       {.name = "explain",
        .summary = "say what a training step did, on which device and link",
-       .purpose = Purpose::understand,
+       .purpose = Purpose::start,
        .first_flags = {"--model",
                        "--devices",
                        "--mode",

@@ -122,7 +122,7 @@ Command largest_batch_command() {
   return make_command<LargestBatchRequest>(
       {.name = "largest-batch",
        .summary = "find the largest batch whose step fits the devices' limits",
-       .purpose = Purpose::plan,
+       .purpose = Purpose::train,
        .first_flags = {"--model",
                        "--data",
                        "--devices",

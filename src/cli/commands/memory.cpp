@@ -24,7 +24,7 @@
 namespace tandem::cli {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using profile::MemoryProfile;
 
 /// Some steps, with what each device held, and why.
@@ -68,12 +68,12 @@ std::optional<std::int64_t> largest_batch(Trial& trial) {
   return rows;
 }
 
-json to_json(const RunOptions& options,
+Json to_json(const RunOptions& options,
              std::int64_t steps,
              const MemoryProfile& memory,
              const FormulaTable& formulas,
              Trial& trial) {
-  json report = report::to_json(memory);
+  Json report = report::to_json(memory);
   report["formulas"] = formulas.legend();
   report.update({{"model", options.model.name},
                  {"data", options.data.name},
@@ -86,16 +86,16 @@ json to_json(const RunOptions& options,
   const parallel::StepPlan plan = predicted(options, trial);
   const bool has_times = trial.has_data() && !trial.machine().is_simulated();
   for (std::size_t d = 0; d < memory.devices.size(); ++d) {
-    json& device = report["devices"][d];
+    Json& device = report["devices"][d];
     device["rows"] = trial.devices()[d].rows;
     device["formulas"] = formulas.to_json(d);
     if (plan.rows.empty()) continue;
     device["predicted_peak_bytes"] = plan.peak_bytes[d];
-    device["predicted_ms"] = has_times ? json(plan.ms[d]) : json();
+    device["predicted_ms"] = has_times ? Json(plan.ms[d]) : Json();
   }
   if (!plan.rows.empty()) {
     const std::optional<std::int64_t> most = largest_batch(trial);
-    report["largest_batch"] = most ? json(*most) : json();
+    report["largest_batch"] = most ? Json(*most) : Json();
   }
   return report;
 }
@@ -144,7 +144,7 @@ int MemoryRequest::run() const {
 Command memory_command() {
   return make_command<MemoryRequest>({.name = "memory",
                                       .summary = "say what fills each device at its peak, by cause",
-                                      .purpose = Purpose::understand,
+                                      .purpose = Purpose::start,
                                       .first_flags = {"--model",
                                                       "--data",
                                                       "--devices",

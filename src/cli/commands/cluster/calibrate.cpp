@@ -276,7 +276,7 @@ Command cluster_calibrate_command() {
   return make_command<CalibrateRequest>(
       {.name = "cluster calibrate",
        .summary = "fit a description to measured times, or describe this machine",
-       .purpose = Purpose::plan});
+       .purpose = Purpose::machines});
 }
 
 }  // namespace tandem::cli

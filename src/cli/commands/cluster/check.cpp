@@ -48,7 +48,7 @@ int ClusterCheckRequest::run() const {
 Command cluster_check_command() {
   return make_command<ClusterCheckRequest>({.name = "cluster check",
                                             .summary = "say whether a description is possible",
-                                            .purpose = Purpose::plan});
+                                            .purpose = Purpose::machines});
 }
 
 }  // namespace tandem::cli

@@ -47,7 +47,7 @@ int ClusterListRequest::run() const {
 Command cluster_list_command() {
   return make_command<ClusterListRequest>({.name = "cluster list",
                                            .summary = "list the machines that tandem knows",
-                                           .purpose = Purpose::plan});
+                                           .purpose = Purpose::machines});
 }
 
 }  // namespace tandem::cli

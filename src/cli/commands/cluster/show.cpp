@@ -117,7 +117,7 @@ int ClusterShowRequest::run() const {
 Command cluster_show_command() {
   return make_command<ClusterShowRequest>({.name = "cluster show",
                                            .summary = "show one of them, or a file's machine",
-                                           .purpose = Purpose::plan});
+                                           .purpose = Purpose::machines});
 }
 
 }  // namespace tandem::cli

@@ -227,7 +227,7 @@ Command cluster_simulate_command() {
   return make_command<SimulateRequest>(
       {.name = "cluster simulate",
        .summary = "predict the times of a training step, or of collectives",
-       .purpose = Purpose::plan,
+       .purpose = Purpose::machines,
        .first_flags = {"--cluster",
                        "--gpus",
                        "--model",

@@ -231,7 +231,7 @@ Command cluster_sweep_command() {
   return make_command<SweepRequest>(
       {.name = "cluster sweep",
        .summary = "predict a step by GPUs, rows, bandwidth of links and mode",
-       .purpose = Purpose::plan,
+       .purpose = Purpose::machines,
        .first_flags = {"--cluster",
                        "--model",
                        "--modes",
