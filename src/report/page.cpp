@@ -39,10 +39,14 @@ std::vector<std::string> modes_of(const Comparison& comparison) {
   return modes;
 }
 
+/// The mode with the most devices.
+const Mode& widest_mode(const Comparison& comparison) {
+  return *std::ranges::max_element(
+      comparison.modes, {}, [](const Mode& mode) { return mode.devices.size(); });
+}
+
 std::string devices_of(const Comparison& comparison) {
-  const Mode* widest = &comparison.modes.front();
-  for (const Mode& mode : comparison.modes)
-    if (mode.devices.size() > widest->devices.size()) widest = &mode;
+  const Mode* widest = &widest_mode(comparison);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < shown(*widest); ++i)
     names.push_back(to_string(widest->devices[i].device));
@@ -53,9 +57,22 @@ std::string devices_of(const Comparison& comparison) {
   return text;
 }
 
-/// Nothing of a machine that is simulated: those of this machine have no part in it.
+std::string counted(std::size_t n, const char* noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+/// How many devices of the host share its cores. Nothing of a machine that is simulated: those of
+/// this machine have no part in it.
 std::string cores_of(const Comparison& comparison) {
-  return comparison.simulated.empty() ? fmt::format(", a machine of {} cores", core_count()) : "";
+  if (!comparison.simulated.empty()) return "";
+  const std::size_t devices = std::ranges::count_if(
+      widest_mode(comparison).devices,
+      [](const DeviceFigures& d) { return d.device.type == DeviceType::cpu; });
+  if (devices == 0) return "";
+  return fmt::format(", {} that {} {}",
+                     counted(devices, "device"),
+                     devices == 1 ? "has" : "share",
+                     counted(static_cast<std::size_t>(core_count()), "core"));
 }
 
 /// Says whose times these are, if they were not measured.

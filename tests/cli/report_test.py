@@ -141,11 +141,13 @@ class PageTest(ProgramTest):
         page = self.report("--devices", "cpu:1", "--modes", "single", steps=1)
         Tags(page)
         self.assertIn("There is one device, so no bytes go between devices.", page)
+        self.assertRegex(page, r"; on cpu:0, 1 device that has \d+ cores?\.</p></header>")
 
     def test_more_devices_than_are_drawn(self):
         page = self.report("--devices", "cpu:11", "--modes", "dp-sharded,ddp")
         self.assertLess(len(page.encode()), LARGEST)
         self.assertIn("and 3 more, which are not drawn", page)
+        self.assertRegex(page, r", 11 devices that share \d+ cores?\.</p></header>")
         self.assertNotIn("<span>cpu:8</span>", page)
 
     def test_goes_to_stdout(self):
