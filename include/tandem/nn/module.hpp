@@ -73,10 +73,10 @@ class Module {
  public:
   virtual ~Module() = default;
 
-  /// The name of the class. TANDEM_MODULE defines this function.
-  virtual const char* type_name() const noexcept = 0;
-  /// Shows the direct members to `visitor`. TANDEM_MODULE defines this function.
-  virtual void visit_members(MemberVisitor& visitor) = 0;
+  /// The name of the class.
+  virtual const char* type_name() const noexcept = 0;  // TANDEM_MODULE(Name, members...)
+  /// Shows the direct members to `visitor`.
+  virtual void visit_members(MemberVisitor& visitor) = 0;  // TANDEM_MODULE(Name, members...)
 
   /// Every parameter once, even if it has several names.
   std::vector<Tensor> parameters() const;

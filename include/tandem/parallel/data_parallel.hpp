@@ -55,8 +55,11 @@ WeightedSum weighted(const Tensor& loss, RowRange rows);
 /// the call. A moved-from wrapper, or one in the child of a fork, refuses all calls.
 template <std::derived_from<nn::Module> M>
 class DataParallel {
+  static_assert(!std::is_abstract_v<M>,
+                "DataParallel: the class of the module is not finished: end it with "
+                "TANDEM_MODULE(Name, members...), which names its parameters and modules");
   static_assert(
-      std::copy_constructible<M>,
+      std::copy_constructible<M> || std::is_abstract_v<M>,
       "DataParallel copies the module to each further device: give it a copy constructor, or hold "
       "members that have none in a std::shared_ptr");
 

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Must not compile: the test looks for the reason in the compiler's message.
+#include "tandem/nn/linear.hpp"
+#include "tandem/parallel/data_parallel.hpp"
+
+struct Net : tandem::nn::Module {
+  tandem::nn::Linear head{2, 1};
+  tandem::Tensor forward(const tandem::Tensor& x) { return head(x); }
+};
+
+void wrap(Net& net) {
+  tandem::parallel::DataParallel dp(net);
+}
