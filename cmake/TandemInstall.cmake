@@ -15,6 +15,8 @@ if(TARGET tandem_libtorch)  # a component: only its users need PyTorch
   install(TARGETS tandem_libtorch EXPORT tandemLibtorchTargets FILE_SET HEADERS)
   install(EXPORT tandemLibtorchTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")
 endif()
+install(TARGETS tandem_report EXPORT tandemReportTargets FILE_SET HEADERS)  # a component: only its users need fmt
+install(EXPORT tandemReportTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")
 set(TANDEM_PLUGINS "${CMAKE_INSTALL_LIBDIR}/tandem")
 foreach(plugin IN ITEMS tandem_gloo tandem_mpi)  # loaded by name, where programs ask for them
   if(TARGET ${plugin})
