@@ -32,6 +32,7 @@ install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
               cmake/FindCUDNN.cmake cmake/FindLibtorch.cmake cmake/FindNCCL.cmake cmake/FindOpenBLASPthread.cmake
               cmake/TandemDataFolder.cmake cmake/TandemHeaderVersion.cmake cmake/tandem_package_data.cpp
         DESTINATION "${tandem_package_dir}")
+include(TandemPkgConfig)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # OpenBLAS lies in a folder of its own: whoever loads it needs that folder in its RPATH.
@@ -41,4 +42,9 @@ if(TARGET tandem_cli)
   install(TARGETS tandem_cli)
   set_target_properties(tandem_cli PROPERTIES
     INSTALL_RPATH_USE_LINK_PATH ON INSTALL_RPATH "$ORIGIN/${tandem_bin_to_lib}")
+  install(FILES "$<TARGET_PROPERTY:tandem_cli,BINARY_DIR>/tandem.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
+          RENAME tandem)
+  install(FILES "$<TARGET_PROPERTY:tandem_cli,BINARY_DIR>/tandem.zsh" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions"
+          RENAME _tandem)
 endif()
+include(TandemPackage)
