@@ -32,6 +32,7 @@ install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
               cmake/FindCUDNN.cmake cmake/FindLibtorch.cmake cmake/FindNCCL.cmake cmake/FindOpenBLASPthread.cmake
               cmake/TandemDataFolder.cmake cmake/TandemHeaderVersion.cmake cmake/tandem_package_data.cpp
         DESTINATION "${tandem_package_dir}")
+install(DIRECTORY src/cli/schemas/ DESTINATION "${TANDEM_DATA}/schema")  # of what --json writes
 include(TandemPkgConfig)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
