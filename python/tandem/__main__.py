@@ -22,18 +22,18 @@ def main() -> None:
 
         sys.exit(on_stand_in(arguments))
     if command == "run" or (command == "memory" and _names_program(arguments)):
-        from tandem.gpu_memory.command import main as run
+        from tandem.runner.command import main as run
 
         run(command, arguments)
         return
     if command == "explain" and arguments and arguments[0].endswith(_TRACES):
-        from tandem.gpu_memory.command import explain
+        from tandem.runner.command import explain
 
         explain(arguments)
         return
     program = pathlib.Path(__file__).parent / "bin" / "tandem"
     if command == "memory" and arguments and arguments[0] in _HELP:
-        from tandem.gpu_memory.command import tell_help
+        from tandem.runner.command import tell_help
 
         tell_help(command)
         if not program.exists():

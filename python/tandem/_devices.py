@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from tandem import _torch, torch_device
@@ -24,6 +26,11 @@ def output_name(device: DeviceLike, kind: str = "cpu") -> str:
     """The same for a device that outputs go to: 'host' for PyTorch's own 'cpu', its torch.device and -1."""
     is_host = device == -1 or device == "cpu" or (isinstance(device, torch.device) and device.type == "cpu")
     return "host" if is_host else library_name(device, kind)
+
+
+def torch_devices(names: Sequence[str]) -> list[torch.device]:
+    """Those of a wrapper, whose names are the library's: torch.device('tandem:1') for 'cpu:1'."""
+    return [torch.device(name.replace("cpu", "tandem", 1)) for name in names]
 
 
 def numbers_are_gpus() -> bool:

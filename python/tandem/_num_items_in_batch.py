@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tandem._batches import rows_of
+from tandem._devices import torch_devices
 from tandem.marks import Each
 
 if TYPE_CHECKING:
@@ -45,5 +46,4 @@ def parts_of(wrapper: DataParallel, items: Any, weights: Sequence[float]) -> Eac
     first = next(wrapper.module.parameters(), items)
     dtype = torch.float64 if first.dtype == torch.float64 else torch.float32
     items = items.double()
-    places = [torch.device("tandem", index) for index in wrapper.device_ids]
-    return Each([(items * weight).to(place, dtype) for weight, place in zip(weights, places)])
+    return Each([(items * weight).to(place, dtype) for weight, place in zip(weights, torch_devices(wrapper._options["devices"]))])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,10 +15,17 @@ from torch import nn
 
 from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._batches import rows_of, with_own_chunks
+from tandem._devices import torch_devices
 from tandem.data_parallel import DataParallel
 
 # torch.nn.parallel.data_parallel is a function, which hides the module of that name.
 _PLACES = (nn, nn.parallel, importlib.import_module("torch.nn.parallel.data_parallel"))
+
+_MULTIPLIED = (
+    "DataParallel: the Trainer computes this loss itself (label_smoothing_factor or compute_loss_func), and multiplies it by the {n} devices, "
+    "as it does with torch.nn.DataParallel: its gradients are {n} times those of one device. For those of one device wrap the model yourself: "
+    "arguments._n_gpu = 1, and trainer.model_wrapped = tandem.DataParallel(model, scalars='weighted_mean')"
+)
 
 
 class _Replacement(DataParallel):
@@ -26,7 +34,7 @@ class _Replacement(DataParallel):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         items = kwargs.pop(num_items_in_batch.NAME, None)
         rows = rows_of((inputs, kwargs), self.dim)
-        places = [torch.device("tandem", index) for index in self.device_ids]
+        places = torch_devices(self._options["devices"])
         inputs, kwargs = with_own_chunks((inputs, kwargs), self.dim, rows, self.plan, places)
         if items is not None:
             kwargs[num_items_in_batch.NAME] = items
@@ -35,6 +43,8 @@ class _Replacement(DataParallel):
         weights = [n / rows for n in self.plan(rows)]
         kwargs[num_items_in_batch.NAME] = num_items_in_batch.parts_of(self, items[:1], weights)
         outputs = super().forward(*inputs, **kwargs)
+        if kwargs.get("labels") is None and torch.is_grad_enabled():
+            warnings.warn(_MULTIPLIED.format(n=len(items)), stacklevel=2)
         if kwargs.get("labels") is None or self._scalars != "stack":
             return outputs
         # The Trainer of Hugging Face takes the mean over the replicas, times the devices that the number has a row for.

@@ -17,7 +17,7 @@ from tandem.gpu_memory import history
 from tandem.gpu_memory.children import measured_children
 from tandem.gpu_memory.joint import joint_table
 from tandem.gpu_memory.page import page
-from tandem.gpu_memory.program import Ended
+from tandem.runner.program import Ended
 from tandem.gpu_memory.ranks import Job, Part, replace
 from tandem.gpu_memory.report import GpuMemory
 from tandem.gpu_memory.step_finder import StepFinder

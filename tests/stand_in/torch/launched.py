@@ -48,10 +48,10 @@ def launch(program, *options, deadline=60, arguments=()):
 
 
 class Forks:
-    """An interpreter on the stand-in that has imported PyTorch; it forks a process for each program, which starts in no time."""
+    """An interpreter that has imported PyTorch; it forks a process for each program, which starts in no time. `launcher`: what puts it on the stand-in."""
 
-    def __init__(self):
-        self._server = subprocess.Popen([sys.executable, "-B", LAUNCHER, pathlib.Path(__file__).with_name("forked.py")],
+    def __init__(self, launcher=(LAUNCHER,)):
+        self._server = subprocess.Popen([sys.executable, "-B", *launcher, pathlib.Path(__file__).with_name("forked.py")],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, *arguments, **variables):

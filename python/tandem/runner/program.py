@@ -14,6 +14,9 @@ from types import TracebackType
 from tandem.errors import FileError
 
 
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+
+
 class Ended(SystemExit):
     """Ends a program that was measured."""
 
@@ -44,7 +47,7 @@ def end_as(error: BaseException) -> None:
     """Ends this process as the interpreter does after `error`: with the program's own traceback and status."""
     if isinstance(error, SystemExit):
         raise error
-    error = error.with_traceback(_of_program(error.__traceback__))
+    error = error.with_traceback(frames_of_program(error) or error.__traceback__)
     sys.excepthook(type(error), error, error.__traceback__)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -54,13 +57,12 @@ def end_as(error: BaseException) -> None:
     sys.exit(1)
 
 
-def _of_program(frames: TracebackType | None) -> TracebackType | None:
-    """The frames from the program's first on; all of them, if it has none."""
-    inside = frames
+def frames_of_program(error: BaseException) -> TracebackType | None:
+    """The frames from the program's first on; None: it was raised outside of the program."""
+    inside = error.__traceback__
     while inside is not None:
         name = inside.tb_frame.f_code.co_filename
-        if name != __file__ and "runpy" not in name and not name.startswith(os.path.dirname(__file__)):
+        if "runpy" not in name and not name.startswith(_PACKAGE):
             return inside
         inside = inside.tb_next
-    return frames
-
+    return None

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command tandem run --memory, of which tandem memory PROGRAM.py is short: what fills each GPU of a program of PyTorch."""
+"""The command tandem run, with a question about a program of PyTorch. tandem memory PROGRAM.py is short for run --memory."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -12,21 +13,29 @@ import sys
 from typing import TYPE_CHECKING
 
 from tandem.errors import Error, InvalidArgument
-from tandem.gpu_memory.program import Program, end_as
+from tandem.runner.program import Program, end_as, frames_of_program
 
 if TYPE_CHECKING:
     from tandem.gpu_memory.run import Run
-    from tandem.gpu_memory.virtual_run import VirtualRun
+    from tandem.runner.ddp_run import DdpRun
+    from tandem.runner.plain_run import PlainRun
+    from tandem.runner.virtual_run import VirtualRun
 
 _FORMS = """\
 python -m tandem {name} [OPTIONS] (PROGRAM.py | -m MODULE) [ARGUMENTS]
        python -m tandem memory [--report FILE.html] [--json FILE] SNAPSHOT.pickle..."""
 _LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch.distributed.launcher.api")
-_ABOUT = """What filled each GPU in a step of a program of PyTorch, which stays as it is, or in files of torch.cuda.memory._dump_snapshot."""
+_ABOUT = """Runs a program of PyTorch, which stays as it is, and answers a question about a step of it: what filled each GPU (--memory), what was
+done on which device and link (--explain), or what DistributedDataParallel would do (--compare-ddp). Files of
+torch.cuda.memory._dump_snapshot are read as well."""
 _EXAMPLES = """\
-python -m tandem memory train.py --lr 0.1                    where there are GPUs
-python -m tandem memory --devices cuda:4 train.py --lr 0.1   on any machine with PyTorch's build for CUDA
-torchrun --nproc-per-node 4 -m tandem memory train.py        one process for each GPU, one page for all"""
+python -m tandem run train.py --lr 0.1                                what filled each GPU, where there are GPUs
+python -m tandem run --devices cuda:4 train.py --lr 0.1               on any machine with PyTorch's build for CUDA
+python -m tandem run --devices cpu:4 --explain train.py               on virtual devices, which need no CUDA at all
+python -m tandem run --replace gpu0_bsz=40,mode=sharded train.py      its torch.nn.DataParallel becomes tandem's; it runs to its end
+python -m tandem run --devices cpu:4 --replace= --memory train.py     the same with tandem's own options, up to the third step
+python -m tandem run --devices cpu:4 --compare-ddp --report page.html train.py
+torchrun --nproc-per-node 4 -m tandem run train.py                    one process for each GPU, one page for all"""
 
 
 def main(name: str, arguments: list[str]) -> None:
@@ -36,7 +45,8 @@ def main(name: str, arguments: list[str]) -> None:
         _tell_of_files([pathlib.Path(program) for program in options.program], options)
         return
     if not options.module and not options.program:
-        _parser(name).error("there is no program: name one, such as train.py")
+        taken = f", as --replace has taken {options.replace}: write --replace= {options.replace}" if (options.replace or "").endswith(".py") else ""
+        _parser(name).error(f"there is no program: name one, such as train.py{taken}")
     program, *rest = options.module or options.program
     if options.module and program in _LAUNCHERS:
         sys.exit(f"tandem: {name}: {program} starts other processes, which are to be measured: write torchrun ... -m tandem {name} PROGRAM.py")
@@ -44,8 +54,12 @@ def main(name: str, arguments: list[str]) -> None:
     if kind == "cuda":
         _on_stand_in(count, name, arguments)
     try:
-        _run(options, program, count).around(Program(program, rest, bool(options.module)).run)
+        _check(options, count)
+        with _replacement(options, program):
+            _run(options, program, count).around(Program(program, rest, bool(options.module)).run)
     except Error as error:
+        if options.replace is not None and frames_of_program(error):  # of a wrapper in the program's hands
+            end_as(error)
         sys.exit(f"tandem: {error}")
     except BaseException as failure:  # the program's own
         end_as(failure)
@@ -77,13 +91,44 @@ def tell_help(name: str) -> None:
     _parser(name).print_help()
 
 
-def _run(options: argparse.Namespace, program: str, virtual_devices: int) -> Run | VirtualRun:
-    if virtual_devices:
-        from tandem.gpu_memory.virtual_run import VirtualRun
+def _check(options: argparse.Namespace, virtual_devices: int) -> None:
+    """Raises InvalidArgument for options that do not go together."""
+    if options.question is None and options.replace is None:
+        options.question = "memory"
+    question = options.question
+    if not virtual_devices and question in ("explain", "compare-ddp"):
+        other = "; on GPUs record a trace by torch.profiler, which tandem explain TRACE.json reads" if question == "explain" else ""
+        raise InvalidArgument(f"run: --{question} sees virtual devices alone: give --devices cpu:4{other}")
+    if question == "compare-ddp" and (options.replace is not None or options.then == "continue"):
+        raise InvalidArgument("run: --compare-ddp trains copies of the model in each way, and ends the program: leave out --replace and "
+                              "--then continue")
+    if options.snapshot and (virtual_devices or question != "memory"):
+        raise InvalidArgument("run: --snapshot is of PyTorch's own allocator: leave it out, or use --memory with --devices cuda:4")
+    if question is None and (options.report or options.json):
+        raise InvalidArgument(f"run: --{'report' if options.report else 'json'} of what? Give --memory or --explain beside --replace")
 
-        if options.snapshot:
-            raise InvalidArgument("run: --snapshot is of PyTorch's own allocator: leave it out, or use --devices cuda:4")
+
+def _replacement(options: argparse.Namespace, program: str) -> contextlib.AbstractContextManager[None]:
+    if options.replace is None:
+        return contextlib.nullcontext()
+    from tandem.runner.replacement import replacement
+
+    return replacement(options.replace, program)
+
+
+def _run(options: argparse.Namespace, program: str, virtual_devices: int) -> Run | VirtualRun | DdpRun | PlainRun:
+    if options.question == "compare-ddp":
+        from tandem.runner.ddp_run import DdpRun
+
+        return DdpRun(options, program, virtual_devices)
+    if virtual_devices:
+        from tandem.runner.virtual_run import VirtualRun
+
         return VirtualRun(options, program, virtual_devices)
+    if options.question is None:
+        from tandem.runner.plain_run import PlainRun
+
+        return PlainRun()
     from tandem.gpu_memory.ranks import Job
     from tandem.gpu_memory.run import Run
 
@@ -111,8 +156,14 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(f"python -m tandem {name}", usage=_FORMS.format(name=name), description=_ABOUT,
                                      epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False)
     options = parser.add_argument_group("options")
-    options.add_argument("--memory", action="store_true", help="tell what filled each GPU (the default)")
-    options.add_argument("--step", type=_positive, default=3, metavar="N", help="the step to measure, from 1 (3)")
+    questions = options.add_mutually_exclusive_group()
+    for question, what in (("memory", "what filled each GPU (the default without --replace)"),
+                           ("explain", "what a step did, on which device and link"),
+                           ("compare-ddp", "time, memory and bytes of a step by DataParallel and in the way of DDP")):
+        questions.add_argument(f"--{question}", dest="question", action="store_const", const=question, help=f"tell {what}")
+    options.add_argument("--replace", metavar="OPTIONS", help="make the program's torch.nn.DataParallel a tandem.DataParallel, such as "
+                         "gpu0_bsz=40,mode=sharded or chunk_sizes=40:72; --replace= has none")
+    options.add_argument("--step", type=_positive, default=3, metavar="N", help="the step that is looked at, from 1 (3)")
     options.add_argument("--then", choices=("end", "continue"), default="end", help="what the program does after that step (end)")
     options.add_argument("--report", metavar="FILE.html", help="write a page, for all processes of this host")
     options.add_argument("--json", metavar="FILE", help="write the numbers")

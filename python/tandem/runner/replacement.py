@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""The option --replace: a program's torch.nn.DataParallel becomes tandem's, with options that are given as text."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import Any
+from unittest import mock
+
+from tandem.errors import InvalidArgument
+
+_EXAMPLE = "such as --replace gpu0_bsz=40,mode=sharded"
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(":")]
+
+
+def _chunks(text: str) -> str | list[float]:
+    """A word, or sizes or weights."""
+    return [float(number) for number in text.split(":")] if ":" in text else text
+
+
+def _mode(text: str) -> str:
+    """As the program spells modes, too: dp-sharded-gradients."""
+    return text.replace("-", "_").removeprefix("dp_")
+
+
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "gpu0_bsz": int, "accumulate": int, "check_drift_every": int, "straggler_ratio": float, "deadline": float, "chunks": _chunks,
+    "chunk_sizes": _numbers, "mode": _mode, "batch_norm": str, "dropout": str, "on_oom": str, "scalars": str, "unused_gradients": str,
+    "non_finite_loss": str, "non_finite_gradients": str,
+}
+
+
+def options_of(text: str) -> dict[str, Any]:
+    """Of "gpu0_bsz=40,mode=sharded"; an empty text has none.
+
+    @throws InvalidArgument  an option that DataParallel does not have, or a value that is none.
+    """
+    options: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InvalidArgument(f"run: --replace {text}: {part} is no OPTION=VALUE; give options, {_EXAMPLE}, or --replace= for none")
+        if name not in _KINDS:
+            near = get_close_matches(name, _KINDS, 1)
+            devices = "devices are given to run: --devices cpu:4" if name in ("devices", "device_ids") else f"there are {', '.join(_KINDS)}"
+            raise InvalidArgument(f"run: --replace {part}: there is no option {name}; {f'did you mean {near[0]}?' if near else devices}")
+        try:
+            options[name] = _KINDS[name](value)
+        except ValueError:
+            wanted = "numbers, such as chunk_sizes=40:72" if name in ("chunks", "chunk_sizes") else f"a number, {_EXAMPLE}"
+            raise InvalidArgument(f"run: --replace {part}: {name} is {value!r}; give {wanted}") from None
+    return options
+
+
+def replacement(text: str, name: str) -> contextlib.AbstractContextManager[None]:
+    """A block in which the program of this name has tandem.DataParallel in the place of torch.nn.DataParallel, with the options of a text.
+
+    @throws InvalidArgument  as options_of, and for a mode that there is not.
+    """
+    from tandem._compare import MODES, SINGLE, TORCH
+
+    options = options_of(text)
+    modes = [mode for mode in MODES if mode not in (SINGLE, TORCH)]
+    if options.get("mode", modes[0]) not in modes:
+        raise InvalidArgument(f"run: --replace mode={options['mode']}: there is no such mode; there are {', '.join(modes)}")
+    return _replaced(options, name)
+
+
+@contextlib.contextmanager
+def _replaced(options: dict[str, Any], name: str) -> Iterator[None]:
+    """Tells what was replaced on stderr, as the program's output is its own."""
+    from tandem import replace_data_parallel
+    from tandem.data_parallel import DataParallel
+
+    made: list[str] = []
+    init = DataParallel.__init__
+
+    def told(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        made.append(f"{type(self.module).__name__} on {', '.join(self._options['devices'])}")
+
+    try:
+        with mock.patch.object(DataParallel, "__init__", told), replace_data_parallel(**options):
+            yield
+    finally:
+        what = f"tandem.DataParallel of {'; '.join(dict.fromkeys(made))}" if made else (
+            "nothing was replaced, as it made no torch.nn.DataParallel; where there are no GPUs give --devices cpu:4, and where the program "
+            "does not wrap its model add model = torch.nn.DataParallel(model)")
+        print(f"{os.path.basename(name)}: {what}", file=sys.stderr, flush=True)

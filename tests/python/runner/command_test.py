@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""tandem run: what it asks of a step, what it replaces, and what it leaves to the program."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import launched
+
+PROGRAM = """\
+import pickle, sys
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(64, 128), nn.Linear(128, 32)
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x)))
+
+if __name__ == "__main__":
+    mood = sys.argv[2]
+    torch.manual_seed(0)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = Net().to(device)
+    if device.type == "cuda" and mood != "unwrapped":
+        model = nn.DataParallel(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for step in range(int(sys.argv[1])):
+        x, y = torch.randn(18, 64).to(device), torch.randn(18, 32).to(device)
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(f"{step} {loss.item():.4f}", flush=True)
+    print(sys.argv, __name__, type(pickle.loads(pickle.dumps(Net()))).__name__)
+    if mood == "wrong":
+        model(torch.zeros(18, 63, device=device))
+    sys.exit(5)
+"""
+
+
+class CommandTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.forks = launched.Forks(())
+        cls.addClassCleanup(cls.forks.close)
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.program = cls.folder / "train.py"
+        cls.program.write_text(PROGRAM)
+        cls.alone = cls.forks.run(cls.program, 4, "right")
+
+    def run_on(self, devices, *arguments, mood="right"):
+        return self.forks.run("-m", "tandem", "run", "--devices", devices, *arguments, self.program, 4, mood)
+
+    def files(self):
+        """Paths for numbers and a page, and what they are to be read with."""
+        return self.folder / "a.json", self.folder / "a.html"
+
+    def refused(self, *arguments):
+        done = self.forks.run("-m", "tandem", "run", *arguments)
+        self.assertNotEqual(done.status, 0)
+        self.assertEqual(done.output, "")
+        self.assertNotIn("Traceback", done.errors)
+        return done.errors
+
+    def test_output_arguments_and_status_are_the_programs_own(self):
+        done = self.run_on("cpu:3", "--replace", "gpu0_bsz=4,mode=sharded")
+        self.assertEqual((done.status, done.output), (5, self.alone.output), done.errors)
+        self.assertEqual(done.errors, "train.py: tandem.DataParallel of Net on cpu:0, cpu:1, cpu:2\n")
+
+    @launched.needed
+    def test_the_same_on_gpus(self):
+        done = self.run_on("cuda:3", "--replace", "gpu0_bsz=4,mode=dp-sharded")
+        self.assertEqual((done.status, done.output), (5, self.alone.output), done.errors)
+        self.assertEqual(done.errors, "train.py: tandem.DataParallel of Net on cuda:0, cuda:1, cuda:2\n")
+
+    def test_a_program_that_fails_keeps_its_traceback(self):
+        done = self.run_on("cpu:3", "--replace=", mood="wrong")
+        self.assertEqual(done.status, 1)
+        self.assertRegex(done.errors, r'Traceback .*:\n  File ".*train\.py", line \d+, in <module>\n    model\(')
+        self.assertIn("mat1 and mat2 shapes cannot be multiplied", done.errors)
+
+    def test_what_was_not_replaced_is_said(self):
+        done = self.run_on("cpu:3", "--replace=", mood="unwrapped")
+        self.assertEqual(done.status, 5)
+        self.assertIn("train.py: nothing was replaced, as it made no torch.nn.DataParallel", done.errors)
+
+    def test_memory_of_what_is_replaced(self):
+        numbers, page = self.files()
+        done = self.run_on("cpu:3", "--replace", "mode=ddp", "--memory", "--json", numbers, "--report", page)
+        self.assertEqual(done.status, 0, done.errors)
+        self.assertIn("train.py: step 3", done.errors)
+        self.assertEqual(len(json.loads(numbers.read_text())["devices"]), 3)
+        self.assertIn("<svg", page.read_text())
+
+    def test_explain(self):
+        numbers, page = self.files()
+        for replace in ([], ["--replace", "mode=ddp"]):
+            done = self.run_on("cpu:3", *replace, "--explain", "--then", "continue", "--json", numbers, "--report", page)
+            self.assertEqual((done.status, done.output), (5, self.alone.output), done.errors)
+            self.assertIn("train.py: step 3", done.errors)
+            self.assertRegex(done.errors, r"cpu:0 -> cpu:2 ")
+            self.assertNotIn("cpu:3", done.errors)
+            self.assertGreater(len(json.loads(numbers.read_text())["links"]), 2)
+            self.assertIn("<svg", page.read_text())
+
+    def test_compare_ddp(self):
+        numbers, page = self.files()
+        done = self.run_on("cpu:3", "--compare-ddp", "--step", 2, "--json", numbers, "--report", page)
+        self.assertEqual(done.status, 0, done.errors)
+        self.assertTrue(self.alone.output.startswith(done.output) and done.output)
+        self.assertIn("train.py: step 2 of Net, made again on one virtual device (single) and on 3", done.errors)
+        modes = {mode["mode"]: mode for mode in json.loads(numbers.read_text())["modes"]}
+        self.assertEqual(list(modes), ["single", "torch", "ddp", "sharded"])
+        for mode in modes.values():
+            self.assertLess(mode.get("max_relative_difference", 0), 1e-5)
+        sent = [device["bytes_sent"] for device in modes["torch"]["devices"]]
+        self.assertGreater(sent[0], 2 * max(sent[1:]))
+        peaks = {name: [device["peak_bytes"] for device in mode["devices"]] for name, mode in modes.items()}
+        self.assertLess(max(peaks["sharded"]), max(peaks["ddp"]))
+        self.assertLess(max(peaks["ddp"]), 1.1 * min(peaks["ddp"]))  # so nothing of the program's is left on the first device
+        self.assertGreater(peaks["torch"][0], 3 * peaks["torch"][1])
+        self.assertIn("<svg", page.read_text())
+
+    def test_compare_ddp_without_a_step(self):
+        done = self.run_on("cpu:3", "--compare-ddp", "--step", 9)
+        self.assertEqual(done.status, 5)
+        self.assertIn("train.py: it made 4 of 9 steps of an optimizer, so that none was compared", done.errors)
+
+    def test_help_has_examples(self):
+        done = self.forks.run("-m", "tandem", "run", "--help")
+        self.assertEqual(done.status, 0)
+        for part in ("--replace gpu0_bsz=40,mode=sharded train.py", "--compare-ddp", "--explain", "--devices cpu:4", "torchrun"):
+            self.assertIn(part, done.output)
+
+    def test_options_that_are_none(self):
+        for options, text in (
+            (["--replace", "gpu0_bsz"], r"gpu0_bsz is no OPTION=VALUE; give options, such as --replace gpu0_bsz=40,mode=sharded"),
+            (["--replace", "gpu0_bs=4"], r"there is no option gpu0_bs; did you mean gpu0_bsz\?"),
+            (["--replace", "devices=cpu:4"], r"devices are given to run: --devices cpu:4"),
+            (["--replace", "gpu0_bsz=few"], r"gpu0_bsz is 'few'; give a number"),
+            (["--replace", "chunk_sizes=4:x"], r"chunk_sizes is '4:x'; give numbers, such as chunk_sizes=40:72"),
+            (["--replace", "mode=fast"], r"--replace mode=fast: there is no such mode; there are .*sharded"),
+            (["--explain"], r"--explain sees virtual devices alone: give --devices cpu:4"),
+            (["--compare-ddp"], r"--compare-ddp sees virtual devices alone: give --devices cpu:4"),
+            (["--devices", "cpu:2", "--compare-ddp", "--replace="], r"leave out --replace and --then continue"),
+            (["--replace=", "--report", "a.html"], r"--report of what\? Give --memory or --explain beside --replace"),
+            (["--memory", "--explain"], r"not allowed with argument --memory"),
+        ):
+            with self.subTest(options):
+                self.assertRegex(self.refused(*options, self.program, 4, "right"), text)
+
+    def test_a_program_that_is_taken_for_options(self):
+        self.assertIn("as --replace has taken train.py: write --replace= train.py", self.refused("--replace", "train.py"))
+
+
+if __name__ == "__main__":
+    unittest.main()
