@@ -1,38 +1,52 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The Trainer of Hugging Face with a BERT of two layers; trainer_data_parallel.py is the same program on two devices. The
-# model learns whether a sentence begins with an even word.
+# The Trainer of Hugging Face with a GPT-2 of two layers, which learns to count in steps of 1, 2 or 3: it accumulates,
+# recomputes, evaluates, saves, and is loaded; trainer_data_parallel.py is the same program on two devices.
 #
 # Expected output:
-#   step 8: loss 0.6834
-#   step 16: loss 0.5821
-#   step 24: loss 0.3973
-#   step 32: loss 0.2797
+#   step 8: loss 2.9904
+#   step 8: eval_loss 2.4381
+#   step 16: loss 2.0798
+#   step 16: eval_loss 1.7832
+#   step 24: loss 1.6251
+#   step 24: eval_loss 1.5692
+#   step 32: loss 1.4535
+#   step 32: eval_loss 1.4305
+#   3 5 7 9 is followed by 11 13 15 17 19 21
+import tempfile
+
 import torch
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 from transformers.trainer_callback import PrinterCallback
 
 
-def sentences(count: int) -> list[dict[str, torch.Tensor]]:
-    words = torch.randint(40, (count, 12))
-    return [{"input_ids": row, "attention_mask": torch.ones_like(row), "labels": row[0] % 2} for row in words]
+def texts(count: int) -> list[dict[str, torch.Tensor]]:
+    begin, step = torch.randint(40, (count, 1)), torch.randint(1, 4, (count, 1))
+    rows = (begin + step * torch.arange(12)) % 40
+    return [{"input_ids": row, "labels": row} for row in rows]
 
 
-def main() -> None:
+def train(folder: str) -> None:
     torch.manual_seed(1)
-    config = BertConfig(vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-                        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=2)
-    model = BertForSequenceClassification(config)
-    arguments = TrainingArguments(num_train_epochs=4, per_device_train_batch_size=16, learning_rate=2e-3, logging_steps=8,
-                                  use_cpu=True, remove_unused_columns=False, report_to=[], save_strategy="no",
-                                  disable_tqdm=True)
-    trainer = Trainer(model, arguments, train_dataset=sentences(128))
+    config = GPT2Config(vocab_size=40, n_positions=16, n_embd=32, n_layer=2, n_head=2, resid_pdrop=0.0, embd_pdrop=0.0,
+                        attn_pdrop=0.0, use_cache=False, bos_token_id=0, eos_token_id=0)
+    data = texts(160)
+    arguments = TrainingArguments(folder, num_train_epochs=4, per_device_train_batch_size=8, gradient_accumulation_steps=2,
+                                  learning_rate=1e-2, logging_steps=8, eval_strategy="epoch", save_strategy="epoch",
+                                  gradient_checkpointing=True, use_cpu=True, report_to=[], disable_tqdm=True)
+    trainer = Trainer(GPT2LMHeadModel(config), arguments, train_dataset=data[:128], eval_dataset=data[128:])
     trainer.remove_callback(PrinterCallback)
     trainer.train()
     for entry in trainer.state.log_history[:-1]:
-        print(f"step {entry['step']}: loss {float(entry['loss']):.4f}")
+        name = "loss" if "loss" in entry else "eval_loss"
+        print(f"step {entry['step']}: {name} {float(entry[name]):.4f}")
+    trainer.save_model(f"{folder}/final")
+    loaded = GPT2LMHeadModel.from_pretrained(f"{folder}/final")
+    words = loaded.generate(torch.tensor([[3, 5, 7, 9]]), max_new_tokens=6, do_sample=False, pad_token_id=0)
+    print("3 5 7 9 is followed by", *words[0, 4:].tolist())
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as temporary:
+        train(temporary)
