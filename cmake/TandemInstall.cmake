@@ -34,7 +34,7 @@ install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
         DESTINATION "${tandem_package_dir}")
 install(DIRECTORY src/cli/schemas/ DESTINATION "${TANDEM_DATA}/schema")  # of what --json writes
 include(TandemPkgConfig)
-install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES LICENSE THIRD_PARTY_NOTICES.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # OpenBLAS lies in a folder of its own: whoever loads it needs that folder in its RPATH.
 file(RELATIVE_PATH tandem_bin_to_lib "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
