@@ -40,7 +40,7 @@ enum class Peers : std::uint8_t {
   hanging,      ///< they say that they do; a copy or a collective does not end
 };
 
-/// GPUs of the machine; at first $TANDEM_STAND_IN_GPUS, or 0. At most 64.
+/// GPUs of the machine; at first $TANDEM_STAND_IN_GPUS, or 0. At most 16.
 void set_gpus(int n);
 /// Bytes of each GPU; at first 16 GiB.
 void set_memory(std::size_t nbytes);

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "stand_in/machine.hpp"
+#include "stand_in/runtime.hpp"
 
 namespace tandem::stand_in {
 namespace {
@@ -23,11 +23,11 @@ thread_local cudaError_t last_error = cudaSuccess;
 /// A call that needs no GPU in order.
 template <class F>
 cudaError_t call(const char* name, F f) {
-  Machine& m = Machine::get();
-  const std::lock_guard lock(m.mutex);
+  Runtime& r = Runtime::get();
+  const std::lock_guard lock(r.machine.mutex);
   try {
-    m.enter(name, current_gpu);
-    f(m);
+    r.enter(name, current_gpu);
+    f(r);
     return cudaSuccess;
   } catch (cudaError_t status) {
     return last_error = status;
@@ -37,18 +37,18 @@ cudaError_t call(const char* name, F f) {
 /// A call that concerns a stream, an event or a pool; an error of its GPU is the answer.
 template <class Handle, class F>
 cudaError_t call(const char* name, Handle* handle, F f) {
-  return call(name, [&](Machine& m) {
-    m.check_handle(handle);
-    m.check_gpu(handle->gpu);
-    f(m);
-    m.check_gpu(handle->gpu);
+  return call(name, [&](Runtime& r) {
+    r.check_handle(handle);
+    r.check_gpu(handle->gpu);
+    f(r);
+    r.check_gpu(handle->gpu);
   });
 }
 
 /// The thread's error, or the one that stays.
 cudaError_t see_last_error(const char* name) {
   const cudaError_t seen = last_error;
-  const cudaError_t status = call(name, [](Machine& m) { m.check_gpu(current_gpu); });
+  const cudaError_t status = call(name, [](Runtime& r) { r.check_gpu(current_gpu); });
   last_error = seen;
   return status == cudaSuccess || status == cudaErrorNoDevice ? seen : status;
 }
@@ -67,10 +67,10 @@ struct Copy {
   bool is_in_order = true;            // after the allocations
   std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable or no memory
 
-  void run(Machine& m, int gpu) const {
-    if (m.streams.error(gpu) != cudaSuccess) return;
-    if (!is_in_order || !m.usable(to) || !m.usable(from))
-      return m.fault(gpu,
+  void run(Runtime& r, int gpu) const {
+    if (r.machine.error(gpu) != cudaSuccess) return;
+    if (!is_in_order || !r.usable(to) || !r.usable(from))
+      return r.fault(gpu,
                      "a copy of memory that nothing puts between its allocation and its free, or "
                      "that is not pinned now");
     std::memcpy(to.data, taken.empty() ? from.data : taken.data(), to.nbytes);
@@ -78,30 +78,30 @@ struct Copy {
   }
 };
 
-void push_copy(Machine& m, CUstream_st* stream, Copy copy) {
+void push_copy(Runtime& r, CUstream_st* stream, Copy copy) {
   const bool waits = copy.to.block == nullptr && !copy.to.pinned;
-  if (copy.from.block == nullptr && !copy.from.pinned && !m.shares_page_tables)
+  if (copy.from.block == nullptr && !copy.from.pinned && !r.shares_page_tables)
     copy.taken.assign(copy.from.data, copy.from.data + copy.from.nbytes);
   for (const Place* place : {&copy.to, &copy.from})
-    copy.is_in_order &= m.use(stream, *place);
+    copy.is_in_order &= r.use(stream, *place);
   const auto end = std::make_shared<Mark>();
   stream->tasks.push_back(
-      {.run = [&m, stream, c = std::move(copy)] { c.run(m, stream->gpu); }, .sets = end});
+      {.run = [&r, stream, c = std::move(copy)] { c.run(r, stream->gpu); }, .sets = end});
   if (!waits) return;
-  m.finish([&] { return end->done; });
-  m.reach(stream->clock);
+  r.finish([&] { return end->done; });
+  r.reach(stream->clock);
 }
 
 }  // namespace
 
 void launch(CUstream_st* stream, std::function<void()> kernel) {
-  call("cudaLaunchKernel", stream, [&](Machine& m) {
+  call("cudaLaunchKernel", stream, [&](Runtime& r) {
     need(current_gpu == stream->gpu, cudaErrorInvalidResourceHandle);
-    const int error = m.kernel_failures.count(kKernel);
-    stream->tasks.push_back({.run = [&m, stream, error, run = std::move(kernel)] {
-      if (m.streams.error(stream->gpu) != cudaSuccess) return;
+    const int error = r.kernel_failures.count(kKernel);
+    stream->tasks.push_back({.run = [&r, stream, error, run = std::move(kernel)] {
+      if (r.machine.error(stream->gpu) != cudaSuccess) return;
       if (error == cudaSuccess) return run();
-      m.streams.error(stream->gpu) = error;
+      r.machine.error(stream->gpu) = error;
     }});
   });
 }
@@ -136,8 +136,8 @@ const char* cudaGetErrorString(cudaError_t) {
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {  // works without a driver
-  const std::lock_guard lock(Machine::get().mutex);
-  *version = Machine::get().driver;
+  const std::lock_guard lock(Runtime::get().machine.mutex);
+  *version = Runtime::get().driver;
   return cudaSuccess;
 }
 
@@ -147,12 +147,12 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int gpu) {
-  return call(__func__, [=](Machine& m) {
-    need(gpu >= 0 && gpu < m.gpus, cudaErrorInvalidDevice);
+  return call(__func__, [=](Runtime& r) {
+    need(gpu >= 0 && gpu < r.machine.settings.gpus, cudaErrorInvalidDevice);
     if (attribute == cudaDevAttrMemoryPoolsSupported)
-      *value = m.has_pools ? 1 : 0;
+      *value = r.has_pools ? 1 : 0;
     else if (attribute == cudaDevAttrPageableMemoryAccessUsesHostPageTables)
-      *value = m.shares_page_tables ? 1 : 0;
+      *value = r.shares_page_tables ? 1 : 0;
     else if (attribute == cudaDevAttrComputeCapabilityMajor)
       *value = 7;
     else if (attribute == cudaDevAttrComputeCapabilityMinor)
@@ -163,40 +163,41 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int gpu
 }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  return call(__func__, [=](Machine& m) {
-    m.check_gpu(current_gpu);
-    *total = m.gpu_bytes;
-    *free = m.gpu_bytes - m.reserved[current_gpu];
+  return call(__func__, [=](Runtime& r) {
+    r.check_gpu(current_gpu);
+    *total = r.machine.settings.gpu_bytes;
+    *free = r.machine.free_bytes(current_gpu);
   });
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
-  return call(__func__, [=](Machine& m) { *count = m.gpus; });
+  return call(__func__, [=](Runtime& r) { *count = r.machine.settings.gpus; });
 }
 
 cudaError_t cudaSetDevice(int gpu) {
-  return call(__func__, [=](Machine& m) {
-    need(gpu >= 0 && gpu < m.gpus, cudaErrorInvalidDevice);
+  return call(__func__, [=](Runtime& r) {
+    need(gpu >= 0 && gpu < r.machine.settings.gpus, cudaErrorInvalidDevice);
     current_gpu = gpu;
-    m.contexts.insert(gpu);
+    r.machine.contexts.insert(gpu);
   });
 }
 
 cudaError_t cudaGetDevice(int* gpu) {
-  return call(__func__, [=](Machine&) { *gpu = current_gpu; });
+  return call(__func__, [=](Runtime&) { *gpu = current_gpu; });
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int gpu, int peer) {
-  return call(__func__, [=](Machine& m) {
-    need(gpu >= 0 && gpu < m.gpus && peer >= 0 && peer < m.gpus, cudaErrorInvalidDevice);
-    *can = gpu != peer && m.peers != Peers::none ? 1 : 0;
+  return call(__func__, [=](Runtime& r) {
+    need(gpu >= 0 && gpu < r.machine.settings.gpus && peer >= 0 && peer < r.machine.settings.gpus,
+         cudaErrorInvalidDevice);
+    *can = gpu != peer && r.peers != Peers::none ? 1 : 0;
   });
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int gpu) {
-  return call(__func__, [=](Machine& m) {
-    need(gpu >= 0 && gpu < m.gpus, cudaErrorInvalidDevice);
+  return call(__func__, [=](Runtime& r) {
+    need(gpu >= 0 && gpu < r.machine.settings.gpus, cudaErrorInvalidDevice);
     const std::string id = bus_id(gpu);
     need(size > static_cast<int>(id.size()));
     std::strcpy(text, id.c_str());
@@ -204,49 +205,50 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int gpu) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
-  return call(__func__,
-              [=](Machine& m) { m.handles.insert(*stream = m.streams.make(current_gpu, 0)); });
+  return call(__func__, [=](Runtime& r) {
+    r.handles.insert(*stream = r.machine.streams.make(current_gpu, 0));
+  });
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return call(__func__, [=](Machine&) {
+  return call(__func__, [=](Runtime&) {
     *least = 0;
     *greatest = kGreatestPriority;
   });
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int priority) {
-  return call(__func__, [=](Machine& m) {
+  return call(__func__, [=](Runtime& r) {
     need(priority <= 0 && priority >= kGreatestPriority);  // CUDA takes the nearest that there is
-    m.handles.insert(*stream = m.streams.make(current_gpu, priority));
+    r.handles.insert(*stream = r.machine.streams.make(current_gpu, priority));
   });
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
-  return call(__func__, stream, [=](Machine&) { *priority = stream->level; });
+  return call(__func__, stream, [=](Runtime&) { *priority = stream->level; });
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {  // its tasks still run
-  return call(__func__, stream, [=](Machine& m) { m.handles.erase(stream); });
+  return call(__func__, stream, [=](Runtime& r) { r.handles.erase(stream); });
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) {
-    m.query(drained(stream));
-    m.reach(stream->clock);
+  return call(__func__, stream, [=](Runtime& r) {
+    r.query(drained(stream));
+    r.reach(stream->clock);
   });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) {
-    m.finish(drained(stream));
-    m.reach(stream->clock);
+  return call(__func__, stream, [=](Runtime& r) {
+    r.finish(drained(stream));
+    r.reach(stream->clock);
   });
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
-  return call(__func__, stream, [=](Machine& m) {
-    m.check_handle(event);
+  return call(__func__, stream, [=](Runtime& r) {
+    r.check_handle(event);
     if (event->mark == nullptr) return;
     stream->tasks.push_back({.after = event->mark});
     stream->clock.join(event->mark->clock);
@@ -254,38 +256,38 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
-  return call(__func__, [=](Machine& m) {
-    *event = m.make(m.events, CUevent_st{current_gpu, (flags & cudaEventDisableTiming) == 0});
+  return call(__func__, [=](Runtime& r) {
+    *event = r.make(r.events, CUevent_st{current_gpu, (flags & cudaEventDisableTiming) == 0});
   });
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) {
-    m.check_handle(event);
+  return call(__func__, stream, [=](Runtime& r) {
+    r.check_handle(event);
     need(event->gpu == stream->gpu, cudaErrorInvalidResourceHandle);
-    m.next_task(stream);
+    r.next_task(stream);
     event->mark = std::make_shared<Mark>(Mark{.clock = stream->clock});
     stream->tasks.push_back({.sets = event->mark});
   });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call(__func__, event, [=](Machine& m) {
-    m.query(reached(event));
-    if (event->mark != nullptr) m.reach(event->mark->clock);
+  return call(__func__, event, [=](Runtime& r) {
+    r.query(reached(event));
+    if (event->mark != nullptr) r.reach(event->mark->clock);
   });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return call(__func__, event, [=](Machine& m) {
-    m.finish(reached(event));
-    if (event->mark != nullptr) m.reach(event->mark->clock);
+  return call(__func__, event, [=](Runtime& r) {
+    r.finish(reached(event));
+    if (event->mark != nullptr) r.reach(event->mark->clock);
   });
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
-  return call(__func__, end, [=](Machine& m) {
-    m.check_handle(begin);
+  return call(__func__, end, [=](Runtime& r) {
+    r.check_handle(begin);
     need(begin->gpu == end->gpu, cudaErrorInvalidResourceHandle);
     need(begin->is_timed && end->is_timed && begin->mark != nullptr && end->mark != nullptr,
          cudaErrorInvalidResourceHandle);
@@ -295,34 +297,35 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) 
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return call(__func__, event, [=](Machine& m) { m.handles.erase(event); });
+  return call(__func__, event, [=](Runtime& r) { r.handles.erase(event); });
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
-  return call(__func__, [=](Machine& m) {
+  return call(__func__, [=](Runtime& r) {
     const int gpu = props->location.id;
-    need(props->location.type == cudaMemLocationTypeDevice && gpu >= 0 && gpu < m.gpus);
-    need(m.has_pools, cudaErrorNotSupported);
-    *pool = m.make(m.pools, CUmemPoolHandle_st{gpu});
+    need(props->location.type == cudaMemLocationTypeDevice && gpu >= 0 &&
+         gpu < r.machine.settings.gpus);
+    need(r.has_pools, cudaErrorNotSupported);
+    *pool = r.make(r.pools, CUmemPoolHandle_st{gpu});
   });
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {  // its blocks stay until they are freed
-  return call(__func__, pool, [=](Machine& m) {
-    m.handles.erase(pool);
-    m.trim(pool, 0);
+  return call(__func__, pool, [=](Runtime& r) {
+    r.handles.erase(pool);
+    r.trim(pool, 0);
   });
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void*) {
-  return call(__func__, pool, [=](Machine&) {
+  return call(__func__, pool, [=](Runtime&) {
     need(attr == cudaMemPoolAttrReleaseThreshold ||
          attr == cudaMemPoolReuseAllowInternalDependencies);
   });
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value) {
-  return call(__func__, pool, [=](Machine&) {
+  return call(__func__, pool, [=](Runtime&) {
     const bool used = attr == cudaMemPoolAttrUsedMemCurrent;
     need(used || attr == cudaMemPoolAttrReservedMemCurrent);
     *static_cast<std::uint64_t*>(value) = used ? pool->used : pool->reserved;
@@ -330,38 +333,38 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, vo
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list, size_t n) {
-  return call(__func__, pool, [=](Machine& m) {
+  return call(__func__, pool, [=](Runtime& r) {
     for (const cudaMemAccessDesc* a = list; a != list + n; ++a) {
-      need(a->location.id < m.gpus && a->flags == cudaMemAccessFlagsProtReadWrite);
-      need(m.peers != Peers::none, cudaErrorPeerAccessUnsupported);
-      need(!m.refused_peers.contains({pool->gpu, a->location.id}), cudaErrorTooManyPeers);
+      need(a->location.id < r.machine.settings.gpus && a->flags == cudaMemAccessFlagsProtReadWrite);
+      need(r.peers != Peers::none, cudaErrorPeerAccessUnsupported);
+      need(!r.refused_peers.contains({pool->gpu, a->location.id}), cudaErrorTooManyPeers);
     }
   });
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
-  return call(__func__, pool, [=](Machine& m) { m.trim(pool, keep); });
+  return call(__func__, pool, [=](Runtime& r) { r.trim(pool, keep); });
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) {
-    m.check_handle(pool);
+  return call(__func__, stream, [=](Runtime& r) {
+    r.check_handle(pool);
     need(pool->gpu == stream->gpu && n > 0);
-    const auto block = m.allocate(pool, n, stream);
+    const auto block = r.allocate(pool, n, stream);
     *p = block->data;
     stream->tasks.push_back({.run = [block] { block->begin(); }});
   });
 }
 
 cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) {
-    const auto block = m.free(p, stream);
+  return call(__func__, stream, [=](Runtime& r) {
+    const auto block = r.free(p, stream);
     const bool is_in_order =
         stream->clock.covers(block->allocation) && stream->clock.covers(block->uses);
-    const auto end = [&m, stream, block, is_in_order] {
+    const auto end = [&r, stream, block, is_in_order] {
       if (!block->end() || !is_in_order)
-        m.fault(stream->gpu, "a free of memory that nothing puts after its last use");
-      if (!m.handles.contains(block->pool)) m.trim(block->pool, 0);
+        r.fault(stream->gpu, "a free of memory that nothing puts after its last use");
+      if (!r.handles.contains(block->pool)) r.trim(block->pool, 0);
     };
     stream->tasks.push_back({.run = end});
   });
@@ -369,62 +372,62 @@ cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
 
 cudaError_t cudaMemcpyAsync(
     void* to, const void* from, size_t n, cudaMemcpyKind kind, cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) {
+  return call(__func__, stream, [=](Runtime& r) {
     if (n == 0) return;
-    const Place target = m.locate(to, n), source = m.locate(from, n);
+    const Place target = r.locate(to, n), source = r.locate(from, n);
     const bool up = kind == cudaMemcpyHostToDevice, down = kind == cudaMemcpyDeviceToHost;
     need(up || down || kind == cudaMemcpyDeviceToDevice);
     need(down ? target.block == nullptr : target.on(stream->gpu));
     need(up ? source.block == nullptr : source.on(stream->gpu));
-    push_copy(m, stream, {target, source});
+    push_copy(r, stream, {target, source});
   });
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t n, cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) {
+  return call(__func__, stream, [=](Runtime& r) {
     if (n == 0) return;
-    const Place target = m.locate(to, n);
+    const Place target = r.locate(to, n);
     need(target.on(stream->gpu));
-    push_copy(m, stream, {target, target, false, true, {n, static_cast<std::byte>(value)}});
+    push_copy(r, stream, {target, target, false, true, {n, static_cast<std::byte>(value)}});
   });
 }
 
 cudaError_t cudaMemcpyPeerAsync(
     void* to, int to_gpu, const void* from, int from_gpu, size_t n, cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) {
+  return call(__func__, stream, [=](Runtime& r) {
     if (n == 0) return;
-    const Place target = m.locate(to, n), source = m.locate(from, n);
+    const Place target = r.locate(to, n), source = r.locate(from, n);
     need(target.on(to_gpu) && source.on(from_gpu));
-    if (m.peers == Peers::hanging) stream->tasks.push_back({.after = m.never});
-    push_copy(m, stream, {target, source, m.peers == Peers::wrong_bytes});
+    if (r.peers == Peers::hanging) stream->tasks.push_back({.after = r.never});
+    push_copy(r, stream, {target, source, r.peers == Peers::wrong_bytes});
   });
 }
 
 cudaError_t cudaMallocHost(void** p, size_t n) {
-  return call(__func__, [=](Machine& m) {
+  return call(__func__, [=](Runtime& r) {
     *p = std::malloc(n);
-    m.pin(*p, n);
+    r.pin(*p, n);
   });
 }
 
 cudaError_t cudaFreeHost(void* p) {
-  return call(__func__, [=](Machine& m) {
-    need(m.unpin(p));
+  return call(__func__, [=](Runtime& r) {
+    need(r.unpin(p));
     std::free(p);
   });
 }
 
 cudaError_t cudaHostRegister(void* p, size_t n, unsigned int) {
-  return call(__func__, [=](Machine& m) { m.pin(p, n); });
+  return call(__func__, [=](Runtime& r) { r.pin(p, n); });
 }
 
 cudaError_t cudaHostUnregister(void* p) {
-  return call(__func__, [=](Machine& m) { need(m.unpin(p), cudaErrorHostMemoryNotRegistered); });
+  return call(__func__, [=](Runtime& r) { need(r.unpin(p), cudaErrorHostMemoryNotRegistered); });
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* p) {
-  return call(__func__, [=](Machine& m) {
-    const Place place = m.locate(p, 1);
+  return call(__func__, [=](Runtime& r) {
+    const Place place = r.locate(p, 1);
     *attributes = {};
     attributes->type = place.block != nullptr ? cudaMemoryTypeDevice
                        : place.pinned         ? cudaMemoryTypeHost

@@ -20,7 +20,7 @@
 
 #include "tandem/core/float16.hpp"
 
-#include "stand_in/machine.hpp"
+#include "stand_in/runtime.hpp"
 
 struct ncclComm {
   std::uint64_t world;
@@ -195,7 +195,7 @@ class RankTasks {
            std::shared_ptr<Mark> sets = nullptr) {
     tasks_.push_back({std::move(run), std::move(after), std::move(sets), call_.comm});
   }
-  void launch(Machine& m) { m.launches.push_back({call_.stream, std::move(tasks_)}); }
+  void launch(Runtime& r) { r.launches.push_back({call_.stream, std::move(tasks_)}); }
 
  private:
   const Call& call_;
@@ -203,50 +203,50 @@ class RankTasks {
 };
 
 /// Queues one collective, or one message.
-void queue(Machine& m, std::vector<Call> calls) {
+void queue(Runtime& r, std::vector<Call> calls) {
   if (calls.size() == 2 && calls[0].stream == calls[1].stream) {  // a message to itself
     RankTasks tasks(calls[0]);
     tasks.add([from = calls[0], to = calls[1]] {
       std::memmove(to.output, from.input, part_bytes(from));
     });
-    return tasks.launch(m);
+    return tasks.launch(r);
   }
   bool is_in_order = true;
   for (const Call& c : calls) {
     const auto use = [&](const void* p, std::size_t n) {
-      is_in_order &= p == nullptr || m.use(c.stream, m.locate(p, n));
+      is_in_order &= p == nullptr || r.use(c.stream, r.locate(p, n));
     };
     use(c.input, input_bytes(c));
     use(c.output, output_bytes(c));
   }
   const bool far = calls.front().comm->uses_peers;
-  const bool hangs = far && m.peers == Peers::hanging;
-  const bool damages = far && m.peers == Peers::wrong_bytes;
+  const bool hangs = far && r.peers == Peers::hanging;
+  const bool damages = far && r.peers == Peers::wrong_bytes;
   const auto all = std::make_shared<const std::vector<Call>>(std::move(calls));
   const auto result = std::make_shared<std::vector<std::byte>>();
   std::vector<std::shared_ptr<Mark>> here, read;
-  for (std::size_t r = 0; r < all->size(); ++r) {
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
     here.push_back(std::make_shared<Mark>());
     read.push_back(std::make_shared<Mark>());
   }
-  for (std::size_t r = 0; r < all->size(); ++r) {
-    RankTasks tasks((*all)[r]);
-    tasks.add({}, nullptr, here[r]);
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    RankTasks tasks((*all)[rank]);
+    tasks.add({}, nullptr, here[rank]);
     for (const auto& mark : here)
       tasks.add({}, mark);
-    if (hangs) tasks.add({}, m.never);
+    if (hangs) tasks.add({}, r.never);
     tasks.add(
-        [&m, all, result, damages, is_in_order, gpu = (*all)[r].stream->gpu] {
-          if (!is_in_order) m.fault(gpu, "a collective of memory that is not allocated yet");
+        [&r, all, result, damages, is_in_order, gpu = (*all)[rank].stream->gpu] {
+          if (!is_in_order) r.fault(gpu, "a collective of memory that is not allocated yet");
           if (!result->empty()) return;
           compute(*result, *all);
           if (damages && !result->empty()) (*result)[result->size() / 2] ^= std::byte{1};
         },
         nullptr,
-        read[r]);
+        read[rank]);
     for (const auto& mark : read)
       tasks.add({}, mark);
-    const Call& own = (*all)[r];
+    const Call& own = (*all)[rank];
     if (gets(own)) {
       tasks.add([own, result] {
         const bool scatters = own.kind == Kind::reduce_scatter;
@@ -254,7 +254,7 @@ void queue(Machine& m, std::vector<Call> calls) {
         std::copy_n(result->data() + at, output_bytes(own), static_cast<std::byte*>(own.output));
       });
     }
-    tasks.launch(m);
+    tasks.launch(r);
   }
 }
 
@@ -275,7 +275,7 @@ std::vector<Call> next_collective(std::vector<std::vector<Call>>& by_rank) {
 }
 
 /// Queues the calls of a group; false where some have no counterpart.
-bool queue_group(Machine& m, std::vector<Call> calls) {
+bool queue_group(Runtime& r, std::vector<Call> calls) {
   std::map<std::uint64_t, std::vector<std::vector<Call>>> worlds;
   std::vector<Call> sends;
   for (const Call& c : calls) {
@@ -291,7 +291,7 @@ bool queue_group(Machine& m, std::vector<Call> calls) {
              s.count == c.count && s.type == c.type;
     });
     if (from == sends.end()) return false;
-    queue(m, {*from, c});
+    queue(r, {*from, c});
     sends.erase(from);
   }
   if (!sends.empty()) return false;
@@ -299,7 +299,7 @@ bool queue_group(Machine& m, std::vector<Call> calls) {
     while (std::ranges::any_of(by_rank, [](const auto& queue) { return !queue.empty(); })) {
       std::vector<Call> one = next_collective(by_rank);
       if (one.empty()) return false;
-      queue(m, std::move(one));
+      queue(r, std::move(one));
     }
   }
   return true;
@@ -308,11 +308,11 @@ bool queue_group(Machine& m, std::vector<Call> calls) {
 /// A call under the machine's mutex, counted and made to fail as those of the run-time are.
 template <class F>
 ncclResult_t call(const char* name, F f) {
-  Machine& m = Machine::get();
-  const std::lock_guard lock(m.mutex);
+  Runtime& r = Runtime::get();
+  const std::lock_guard lock(r.machine.mutex);
   try {
-    m.enter(name, 0);
-    return f(m);
+    r.enter(name, 0);
+    return f(r);
   } catch (cudaError_t error) {
     const char* const what = error == cudaErrorMemoryAllocation ? "out of memory" : "refused";
     last_error = "Cuda failure " + std::to_string(error) + " '" + what + "'";
@@ -321,24 +321,24 @@ ncclResult_t call(const char* name, F f) {
 }
 
 /// Time passes for a communicator that is to end after its work.
-void try_to_end(Machine& m, ncclComm_t comm) {
+void try_to_end(Runtime& r, ncclComm_t comm) {
   try {
-    m.query([&] { return !m.has_work(comm); });
+    r.query([&] { return !r.has_work(comm); });
   } catch (cudaError_t) {  // it is not ready
   }
 }
 
 /// Gives up a communicator, which must be one.
-ncclResult_t end(Machine& m, ncclComm_t comm) {
-  m.give_back(comm->gpu, kLinkBytes);
-  m.handles.erase(comm);
+ncclResult_t end(Runtime& r, ncclComm_t comm) {
+  r.machine.unclaim(comm->gpu, kLinkBytes);
+  r.handles.erase(comm);
   delete comm;
   return ncclSuccess;
 }
 
 ncclResult_t add(const char* name, Call c) {
-  const ncclResult_t result = call(name, [&](Machine& m) {
-    m.check_handle(c.stream);
+  const ncclResult_t result = call(name, [&](Runtime& r) {
+    r.check_handle(c.stream);
     if (c.stream->gpu != c.comm->gpu || depth == 0 || !has_its_place(c)) return ncclInvalidUsage;
     group.push_back(c);
     return ncclSuccess;
@@ -359,13 +359,13 @@ const char* ncclGetLastError(ncclComm_t) {
   return last_error.c_str();
 }
 ncclResult_t ncclGetVersion(int* version) {
-  return call("ncclGetVersion", [&](Machine&) {
+  return call("ncclGetVersion", [&](Runtime&) {
     *version = NCCL_VERSION_CODE;
     return ncclSuccess;
   });
 }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  return call("ncclGetUniqueId", [&](Machine&) {
+  return call("ncclGetUniqueId", [&](Runtime&) {
     *id = {};
     const std::uint64_t world = next_world++;
     std::memcpy(id->internal, &world, sizeof world);
@@ -376,53 +376,53 @@ ncclResult_t ncclCommInitRankConfig(
     ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t*) {
   int gpu = 0;
   cudaGetDevice(&gpu);
-  return call("ncclCommInitRankConfig", [&](Machine& m) {
+  return call("ncclCommInitRankConfig", [&](Runtime& r) {
     std::uint64_t world = 0;
     std::memcpy(&world, id.internal, sizeof world);
-    m.check_gpu(gpu);
-    m.take(gpu, kLinkBytes);
+    r.check_gpu(gpu);
+    need(r.machine.claim(gpu, kLinkBytes), cudaErrorMemoryAllocation);
     const char* const disabled = std::getenv("NCCL_P2P_DISABLE");
     const bool uses_peers = disabled == nullptr || std::string_view(disabled) != "1";
     *comm = new ncclComm{world, rank, ranks, gpu, uses_peers};
-    m.handles.insert(*comm);
+    r.handles.insert(*comm);
     return ncclInProgress;
   });
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  return call("ncclCommAbort", [&](Machine& m) {
-    m.check_handle(comm);
-    m.drop_work(comm);
-    return end(m, comm);
+  return call("ncclCommAbort", [&](Runtime& r) {
+    r.check_handle(comm);
+    r.drop_work(comm);
+    return end(r, comm);
   });
 }
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  return call("ncclCommFinalize", [&](Machine& m) {
-    m.check_handle(comm);
+  return call("ncclCommFinalize", [&](Runtime& r) {
+    r.check_handle(comm);
     if (comm->is_ending) return ncclInvalidArgument;
     comm->is_ending = true;
     return ncclInProgress;
   });
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {  // NCCL's would wait where this one refuses
-  return call("ncclCommDestroy", [&](Machine& m) {
-    m.check_handle(comm);
-    return comm->is_ending && !m.has_work(comm) ? end(m, comm) : ncclInvalidUsage;
+  return call("ncclCommDestroy", [&](Runtime& r) {
+    r.check_handle(comm);
+    return comm->is_ending && !r.has_work(comm) ? end(r, comm) : ncclInvalidUsage;
   });
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  return call("ncclCommGetAsyncError", [&](Machine& m) {
-    m.check_handle(comm);
-    m.check_gpu(comm->gpu);
-    m.launch_one();
-    if (comm->is_ending) try_to_end(m, comm);
+  return call("ncclCommGetAsyncError", [&](Runtime& r) {
+    r.check_handle(comm);
+    r.check_gpu(comm->gpu);
+    r.launch_one();
+    if (comm->is_ending) try_to_end(r, comm);
     const bool is_launched = std::ranges::none_of(
-        m.launches, [&](const Launch& l) { return l.tasks.front().owner == comm; });
-    *error = is_launched && !(comm->is_ending && m.has_work(comm)) ? ncclSuccess : ncclInProgress;
+        r.launches, [&](const Launch& l) { return l.tasks.front().owner == comm; });
+    *error = is_launched && !(comm->is_ending && r.has_work(comm)) ? ncclSuccess : ncclInProgress;
     return ncclSuccess;
   });
 }
 ncclResult_t ncclGroupStart() {
-  return call("ncclGroupStart", [](Machine&) {
+  return call("ncclGroupStart", [](Runtime&) {
     ++depth;
     return ncclSuccess;
   });
@@ -431,14 +431,14 @@ ncclResult_t ncclGroupEnd() {
   --depth;
   std::vector<Call> calls = std::exchange(group, {});
   const bool is_void = std::exchange(refused, false);
-  return call("ncclGroupEnd", [&](Machine& m) {
+  return call("ncclGroupEnd", [&](Runtime& r) {
     if (is_void) return ncclInvalidUsage;
-    return queue_group(m, std::move(calls)) ? ncclInProgress : ncclInvalidUsage;
+    return queue_group(r, std::move(calls)) ? ncclInProgress : ncclInvalidUsage;
   });
 }
 ncclResult_t ncclRedOpCreatePreMulSum(
     ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t, ncclComm_t comm) {
-  return call("ncclRedOpCreatePreMulSum", [&](Machine&) {
+  return call("ncclRedOpCreatePreMulSum", [&](Runtime&) {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       if constexpr (sizeof(T) == 2)
@@ -451,7 +451,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(
   });
 }
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t, ncclComm_t) {  // its calls may not have run yet
-  return call("ncclRedOpDestroy", [](Machine&) { return ncclSuccess; });
+  return call("ncclRedOpDestroy", [](Runtime&) { return ncclSuccess; });
 }
 ncclResult_t ncclAllReduce(const void* in,
                            void* out,

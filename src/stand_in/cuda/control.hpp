@@ -38,7 +38,8 @@ void stand_in_forget_failures();
 unsigned long stand_in_calls(const char* name);
 /// "cudaMalloc 3\ncudaFree 1\n": all of them. The text lives until the next call of this function.
 const char* stand_in_all_calls();
-/// Another process, by its number, has so many bytes of a GPU; 0: none any more.
+/// Another process, by its number, has so many bytes of a GPU; 0: none any more; SIZE_MAX: nobody
+/// tells how many, and they are free.
 ///
 /// @return  0: there is no such GPU, or it has not as much.
 int stand_in_occupy(int gpu, unsigned process, std::size_t nbytes);

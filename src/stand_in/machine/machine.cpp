@@ -31,6 +31,10 @@ Machine* made() {
   }
 }
 
+std::size_t told(std::size_t nbytes) {
+  return nbytes == kUntold ? 0 : nbytes;
+}
+
 std::string place(const CUstream_st& s) {
   return "stream " + std::to_string(s.number) + " of GPU " + std::to_string(s.gpu);
 }
@@ -114,14 +118,14 @@ void Machine::begin_kernel(CUstream_st* s) {
 std::size_t Machine::free_bytes(int gpu) const {
   std::size_t taken = used(gpu);
   for (const auto& [process, nbytes] : others(gpu))
-    taken += nbytes;
+    taken += told(nbytes);
   return settings.gpu_bytes - std::min(taken, settings.gpu_bytes);  // a block's end is rounded up
 }
 
 bool Machine::occupy(int gpu, unsigned process, std::size_t nbytes) {
   auto& all = others_[static_cast<std::size_t>(gpu)];
   const auto had = all.find(process);
-  if (nbytes > free_bytes(gpu) + (had != all.end() ? had->second : 0)) return false;
+  if (told(nbytes) > free_bytes(gpu) + (had != all.end() ? told(had->second) : 0)) return false;
   if (nbytes == 0)
     all.erase(process);
   else

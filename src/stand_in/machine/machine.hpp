@@ -21,6 +21,9 @@
 
 namespace tandem::stand_in {
 
+/// Bytes that another process has and nobody tells; they count as free.
+inline constexpr std::size_t kUntold = ~std::size_t{0};
+
 /// GPUs on the host's memory.
 ///
 /// Copies, events and collectives wait on lazy streams; a kernel runs when it is called, after what
@@ -74,6 +77,7 @@ class Machine {
   const std::map<unsigned, std::size_t>& others(int gpu) const {
     return others_[static_cast<std::size_t>(gpu)];
   }
+  void forget_others(int gpu) { others_[static_cast<std::size_t>(gpu)].clear(); }
   std::size_t free_bytes(int gpu) const;
   /// Memory that has no address yet, or none any more.
   ///
@@ -99,7 +103,8 @@ class Machine {
   int& error(int gpu) { return streams.error(gpu); }
 
   Gate mutex;
-  const Settings settings;
+  Settings settings;
+  bool lists_itself = true;  // among the processes of a GPU, as NVML does outside of containers
   Reports reports;
   Failures failures;
   Memory memory;

@@ -26,6 +26,11 @@ struct Settings {
   bool strict = false;
   std::chrono::seconds deadline{60};  // of a wait for another host thread
 
+  /// The machine has so many GPUs, and CUDA shows them all.
+  void install(int n) {
+    installed = gpus = n;
+    visible.clear();
+  }
   int place(int gpu) const {
     return visible.empty() ? gpu : visible[static_cast<std::size_t>(gpu)];
   }

@@ -114,7 +114,7 @@ int processes(const char* name, Device* device, unsigned* n, P* infos) {
   return of_gpu(name, device, [=](Machine& m, int place) {
     std::vector<P> found;
     if (const auto gpu = shown(m, place)) {
-      if (m.contexts.contains(*gpu))
+      if (m.lists_itself && m.contexts.contains(*gpu))
         found.push_back(P{static_cast<unsigned>(getpid()), m.used(*gpu)});
       for (const auto& [pid, nbytes] : m.others(*gpu))
         found.push_back(P{pid, nbytes});

@@ -172,6 +172,15 @@ TEST_F(MachineTest, AnotherProcessTakesOfAGpu) {
   EXPECT_EQ(machine.free_bytes(0), before);
 }
 
+TEST_F(MachineTest, WhatNobodyTellsOfAnotherProcessIsFree) {
+  const std::size_t before = machine.free_bytes(0);
+  EXPECT_TRUE(machine.occupy(0, 7, kUntold));
+  EXPECT_EQ(machine.free_bytes(0), before);
+  EXPECT_FALSE(machine.occupy(0, 7, before + 1));
+  machine.forget_others(0);
+  EXPECT_TRUE(machine.others(0).empty());
+}
+
 TEST_F(MachineTest, MemoryInTheOrderOfAStreamIsUsedInIt) {
   void* const q = machine.allocate(main, 100, "allocate");
   kernel(side, q, 100, true, "fill");

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "stand_in/machine.hpp"
+#include "stand_in/runtime.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -30,11 +30,6 @@ constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-int from_environment(const char* name, int otherwise) {
-  const char* const text = std::getenv(name);
-  return text != nullptr ? std::atoi(text) : otherwise;
-}
-
 /// Whether a call makes no context on the GPU that is the thread's before it.
 bool is_bare(const std::string& call) {
   static const std::set<std::string> kBare{"cudaDeviceCanAccessPeer",
@@ -54,9 +49,9 @@ std::string failure(const std::string& call, int nth, int code) {
 
 template <class F>
 auto locked(F f) {
-  Machine& m = Machine::get();
-  const std::lock_guard lock(m.mutex);
-  return f(m);
+  Runtime& r = Runtime::get();
+  const std::lock_guard lock(r.machine.mutex);
+  return f(r);
 }
 
 }  // namespace
@@ -67,60 +62,64 @@ std::string bus_id(int gpu) {
   return text;
 }
 
-Machine& Machine::get() {
-  static Machine& machine = *new Machine;
-  return machine;
+Runtime& Runtime::get() {
+  static Runtime& runtime = *new Runtime;
+  return runtime;
 }
 
-Machine::Machine() : gpus(from_environment("TANDEM_STAND_IN_GPUS", 0)) {
+Runtime::Runtime() {
   void* const p =
       mmap(nullptr, kAddresses, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) std::abort();
   begin_ = fresh_ = static_cast<std::byte*>(p);
+  const bool told = std::getenv("TANDEM_STAND_IN_GPUS") != nullptr;
+  machine.settings.install(told ? machine.settings.installed : 0);
+  machine.lists_itself = false;  // a test says what it has
   reset();
 }
 
-void Machine::reset() {
-  gpu_bytes = std::size_t{16} << 30;
+void Runtime::reset() {
+  machine.settings.gpu_bytes = Settings{}.gpu_bytes;
   peers = Peers::all;
   unloaded = false;
   has_pools = true;
   shares_page_tables = false;
   driver = CUDART_VERSION;
   refused_peers.clear();
-  std::ranges::fill(processes, std::vector<GpuProcess>{});
-  streams.seed(static_cast<std::uint64_t>(from_environment("TANDEM_STAND_IN_SEED", 1)));
+  machine.streams.seed(machine.settings.seed);
   never->done = true;
   never = std::make_shared<Mark>();
-  for (int gpu = 0; gpu < kMostGpus; ++gpu)
-    streams.error(gpu) = cudaSuccess;
-  for (CUstream_st& s : streams)
+  for (int gpu = 0; gpu < kMostGpus; ++gpu) {
+    machine.error(gpu) = cudaSuccess;
+    machine.forget_others(gpu);
+  }
+  for (CUstream_st& s : machine.streams)
     for (Task& task : s.tasks)
       if (task.after != nullptr) task.after->error = cudaSuccess;
-  failures = kernel_failures = Failures("");
+  machine.failures = kernel_failures = Failures("");
 }
 
-void Machine::enter(const std::string& name, int caller_gpu) {
-  const auto failure = static_cast<cudaError_t>(failures.count(name));
+void Runtime::enter(const std::string& name, int caller_gpu) {
+  const auto failure = static_cast<cudaError_t>(machine.failures.count(name));
   need(!unloaded, cudaErrorCudartUnloading);
   need(driver >= CUDART_VERSION, cudaErrorInsufficientDriver);
-  if (ends_gpu(failure)) streams.error(caller_gpu) = failure;
+  if (ends_gpu(failure)) machine.error(caller_gpu) = failure;
   need(failure == cudaSuccess, failure);
-  need(gpus > 0, cudaErrorNoDevice);
-  if (!is_bare(name)) contexts.insert(caller_gpu);
+  need(machine.settings.gpus > 0, cudaErrorNoDevice);
+  if (!is_bare(name)) machine.contexts.insert(caller_gpu);
 }
 
-void Machine::fault(int gpu, const char* why) {
+void Runtime::fault(int gpu, const char* why) {
   std::fprintf(stderr, "CUDA stand-in: GPU %d: %s\n", gpu, why);
-  streams.error(gpu) = cudaErrorIllegalAddress;
+  machine.error(gpu) = cudaErrorIllegalAddress;
 }
 
-void Machine::next_task(CUstream_st* stream) {
+void Runtime::next_task(CUstream_st* stream) {
   stream->clock.join(known);
   stream->clock.note(stream->number, ++stream->given);
 }
 
-bool Machine::use(CUstream_st* stream, const Place& place) {
+bool Runtime::use(CUstream_st* stream, const Place& place) {
   next_task(stream);
   if (place.block == nullptr) return true;
   place.block->uses.note(stream->number, stream->given);
@@ -145,7 +144,7 @@ bool Block::end() {
   return was_ready;
 }
 
-void Machine::run(const std::function<void()>& tasks) {
+void Runtime::run(const std::function<void()>& tasks) {
   mprotect(begin_, fresh_ - begin_, PROT_READ | PROT_WRITE);
   while (!launches.empty())
     launch_one();
@@ -153,24 +152,24 @@ void Machine::run(const std::function<void()>& tasks) {
   mprotect(begin_, fresh_ - begin_, PROT_NONE);
 }
 
-void Machine::finish(const std::function<bool()>& done) {
+void Runtime::finish(const std::function<bool()>& done) {
   if (done()) return;
   run([&] {
-    while (!done() && streams.step()) {
+    while (!done() && machine.streams.step()) {
     }
   });
   need(done(), cudaErrorTimeout);
 }
 
-void Machine::query(const std::function<bool()>& done) {
-  if (!done()) run([&] { streams.pass(done); });
+void Runtime::query(const std::function<bool()>& done) {
+  if (!done()) run([&] { machine.streams.pass(done); });
   need(done(), cudaErrorNotReady);
 }
 
-std::shared_ptr<Block> Machine::allocate(CUmemPoolHandle_st* pool,
+std::shared_ptr<Block> Runtime::allocate(CUmemPoolHandle_st* pool,
                                          std::size_t n,
                                          CUstream_st* stream) {
-  need(n <= gpu_bytes, cudaErrorMemoryAllocation);
+  need(n <= machine.settings.gpu_bytes, cudaErrorMemoryAllocation);
   Block block{fresh_, n, round_up(n, kUnit), pool};
   const auto kept = std::ranges::find_if(pool->free, [&](const auto& b) {
     return (b->state == Block::State::freed || b->freed_on == stream) &&
@@ -182,11 +181,10 @@ std::shared_ptr<Block> Machine::allocate(CUmemPoolHandle_st* pool,
     pool->free.erase(kept);
   } else {
     const std::size_t step = round_up(n, kPage) + kPage;  // a poisoned page between blocks
-    need(block.capacity + reserved[pool->gpu] <= gpu_bytes && fresh_ + step <= begin_ + kAddresses,
+    need(fresh_ + step <= begin_ + kAddresses && machine.claim(pool->gpu, block.capacity),
          cudaErrorMemoryAllocation);
     ASAN_POISON_MEMORY_REGION(fresh_, step);
     fresh_ += step;
-    reserved[pool->gpu] += block.capacity;
     pool->reserved += block.capacity;
   }
   pool->used += block.capacity;
@@ -195,7 +193,7 @@ std::shared_ptr<Block> Machine::allocate(CUmemPoolHandle_st* pool,
   return blocks[block.data] = std::make_shared<Block>(block);
 }
 
-std::shared_ptr<Block> Machine::free(void* p, CUstream_st* stream) {
+std::shared_ptr<Block> Runtime::free(void* p, CUstream_st* stream) {
   const auto found = blocks.find(static_cast<std::byte*>(p));
   need(found != blocks.end());
   std::shared_ptr<Block> block = std::move(found->second);
@@ -207,24 +205,20 @@ std::shared_ptr<Block> Machine::free(void* p, CUstream_st* stream) {
   return block;
 }
 
-void Machine::trim(CUmemPoolHandle_st* pool, std::size_t keep) {
+void Runtime::trim(CUmemPoolHandle_st* pool, std::size_t keep) {
   std::erase_if(pool->free, [&](const std::shared_ptr<Block>& block) {
     if (pool->reserved <= keep || block->state != Block::State::freed) return false;
     pool->reserved -= block->capacity;
-    reserved[pool->gpu] -= block->capacity;
+    machine.unclaim(pool->gpu, block->capacity);
     madvise(block->data, round_up(block->capacity, kPage), MADV_DONTNEED);
     return true;
   });
 }
 
-void Machine::take(int gpu, std::size_t n) {
-  need(reserved[gpu] + n <= gpu_bytes, cudaErrorMemoryAllocation);
-  reserved[gpu] += n;
-}
-
-void Machine::launch_one() {
+void Runtime::launch_one() {
   if (launches.empty()) return;
-  const auto any = launches.begin() + static_cast<std::ptrdiff_t>(streams.any(launches.size()));
+  const auto any =
+      launches.begin() + static_cast<std::ptrdiff_t>(machine.streams.any(launches.size()));
   const void* const owner = any->tasks.front().owner;
   const auto first = std::ranges::find(
       launches, owner, [](const Launch& launch) { return launch.tasks.front().owner; });
@@ -232,30 +226,30 @@ void Machine::launch_one() {
   launches.erase(first);
 }
 
-bool Machine::has_work(const void* owner) const {
+bool Runtime::has_work(const void* owner) const {
   const auto is_of_owner = [=](const Task& task) { return task.owner == owner; };
   return std::ranges::any_of(launches,
                              [&](const Launch& l) { return is_of_owner(l.tasks.front()); }) ||
-         std::ranges::any_of(streams, [&](const CUstream_st& s) {
+         std::ranges::any_of(machine.streams, [&](const CUstream_st& s) {
            return std::ranges::any_of(s.tasks, is_of_owner);
          });
 }
 
-void Machine::drop_work(const void* owner) {
+void Runtime::drop_work(const void* owner) {
   const auto is_of_owner = [=](const Task& task) { return task.owner == owner; };
   std::erase_if(launches, [&](const Launch& l) { return is_of_owner(l.tasks.front()); });
-  for (CUstream_st& s : streams)
+  for (CUstream_st& s : machine.streams)
     std::erase_if(s.tasks, is_of_owner);
 }
 
-void Machine::pin(void* p, std::size_t n) {
+void Runtime::pin(void* p, std::size_t n) {
   need(p != nullptr && n > 0);
   const Place place = locate(p, n);
   need(place.block == nullptr && !place.pinned, cudaErrorHostMemoryAlreadyRegistered);
   pinned.emplace(place.data, n);
 }
 
-Place Machine::locate(const void* p, std::size_t n) const {
+Place Runtime::locate(const void* p, std::size_t n) const {
   Place place{static_cast<std::byte*>(const_cast<void*>(p)), n};
   const std::byte* const end = place.data + n;
   if (place.data >= begin_ && place.data < begin_ + kAddresses) {
@@ -273,7 +267,7 @@ Place Machine::locate(const void* p, std::size_t n) const {
   return place;
 }
 
-bool Machine::usable(const Place& place) const {
+bool Runtime::usable(const Place& place) const {
   if (place.block != nullptr) return place.block->state == Block::State::ready;
   if (!place.pinned) return true;
   const auto next = pinned.upper_bound(place.data);
@@ -282,79 +276,85 @@ bool Machine::usable(const Place& place) const {
 }
 
 void set_gpus(int n) {
-  locked([=](Machine& m) { m.gpus = n; });
+  locked([=](Runtime& r) { r.machine.settings.install(n); });
 }
 
 void set_memory(std::size_t nbytes) {
-  locked([=](Machine& m) { m.gpu_bytes = nbytes; });
+  locked([=](Runtime& r) { r.machine.settings.gpu_bytes = nbytes; });
 }
 
 void set_peers(Peers peers) {
-  locked([=](Machine& m) { m.peers = peers; });
+  locked([=](Runtime& r) { r.peers = peers; });
 }
 
 void refuse_peer(int gpu, int peer) {
-  locked([=](Machine& m) { m.refused_peers.emplace(gpu, peer); });
+  locked([=](Runtime& r) { r.refused_peers.emplace(gpu, peer); });
 }
 
 void set_pools(bool there_are) {
-  locked([=](Machine& m) { m.has_pools = there_are; });
+  locked([=](Runtime& r) { r.has_pools = there_are; });
 }
 
 void set_host_page_tables(bool shared) {
-  locked([=](Machine& m) { m.shares_page_tables = shared; });
+  locked([=](Runtime& r) { r.shares_page_tables = shared; });
 }
 
 void set_driver(int version) {
-  locked([=](Machine& m) { m.driver = version; });
+  locked([=](Runtime& r) { r.driver = version; });
 }
 
 std::vector<int> contexts() {
-  return locked([](Machine& m) { return std::vector(m.contexts.begin(), m.contexts.end()); });
+  return locked(
+      [](Runtime& r) { return std::vector(r.machine.contexts.begin(), r.machine.contexts.end()); });
 }
 
 void set_processes(int gpu, std::vector<GpuProcess> processes) {
-  locked([&](Machine& m) { m.processes[gpu] = std::move(processes); });
+  locked([&](Runtime& r) {
+    r.machine.forget_others(gpu);
+    for (const GpuProcess& p : processes)
+      r.machine.occupy(gpu, p.pid, p.nbytes);
+  });
 }
 
 void pass(std::chrono::milliseconds time) {
-  locked([=](Machine& m) { m.streams.move_on(time); });
+  locked([=](Runtime& r) { r.machine.streams.move_on(time); });
 }
 
 void seed(std::uint64_t n) {
-  locked([=](Machine& m) { m.streams.seed(n); });
+  locked([=](Runtime& r) { r.machine.streams.seed(n); });
 }
 
 void fail_call(const std::string& name, int nth, int code) {
-  locked([&](Machine& m) { m.failures.add(failure(name, nth, code)); });
+  locked([&](Runtime& r) { r.machine.failures.add(failure(name, nth, code)); });
 }
 
 void fail_kernel(int nth, int code) {
-  locked([=](Machine& m) { m.kernel_failures.add(failure(kKernel, nth, code)); });
+  locked([=](Runtime& r) { r.kernel_failures.add(failure(kKernel, nth, code)); });
 }
 
 std::map<std::string, int> call_counts() {
-  return locked([](Machine& m) {
-    return std::map<std::string, int>(m.failures.calls().begin(), m.failures.calls().end());
+  return locked([](Runtime& r) {
+    return std::map<std::string, int>(r.machine.failures.calls().begin(),
+                                      r.machine.failures.calls().end());
   });
 }
 
 void unload() {
-  locked([](Machine& m) { m.unloaded = true; });
+  locked([](Runtime& r) { r.unloaded = true; });
 }
 
 void reset() {
-  locked([](Machine& m) { m.reset(); });
+  locked([](Runtime& r) { r.reset(); });
 }
 
 std::size_t live_objects() {
-  return locked([](Machine& m) { return m.handles.size() + m.blocks.size() + m.pinned.size(); });
+  return locked([](Runtime& r) { return r.handles.size() + r.blocks.size() + r.pinned.size(); });
 }
 
 std::size_t live_bytes(int gpu) {
-  return locked([=](Machine& m) {
+  return locked([=](Runtime& r) {
     std::size_t n = 0;
-    for (const auto& [data, block] : m.blocks)
+    for (const auto& [data, block] : r.blocks)
       if (block->pool->gpu == gpu) n += block->size;
     return n;
   });

@@ -18,8 +18,7 @@
 #include <cuda_runtime_api.h>
 
 #include "stand_in/control.hpp"
-#include "stand_in/machine/failures.hpp"
-#include "stand_in/machine/streams.hpp"
+#include "stand_in/machine/machine.hpp"
 
 namespace tandem::stand_in {
 
@@ -65,7 +64,6 @@ struct Place {
   bool on(int gpu) const { return block != nullptr && block->pool->gpu == gpu; }
 };
 
-inline constexpr int kMostGpus = 64;
 inline constexpr const char* kKernel = "kernel";  // by which its failures count it
 
 /// Ends a call that is refused.
@@ -76,19 +74,21 @@ inline void need(bool holds, cudaError_t otherwise = cudaErrorInvalidValue) {
 /// Where a GPU is on the PCI bus: "0000:01:00.0".
 std::string bus_id(int gpu);
 
-/// All state of the stand-in. Lives until the process has ended, so that any destructor may call.
+/// What CUDA's run-time keeps above the machine, and the tests' rules. Lives until the process has
+/// ended, so that any destructor may call.
 ///
-/// Whoever calls a member holds the mutex. What is said to be checked throws a cudaError_t.
-class Machine {
+/// Whoever calls a member holds the machine's mutex. What is said to be checked throws a
+/// cudaError_t.
+class Runtime {
  public:
-  static Machine& get();
+  static Runtime& get();
   void reset();
   /// Counts a call, and checks whether it is to do its work.
   void enter(const std::string& name, int caller_gpu);
   /// Ends the use of a GPU.
   void fault(int gpu, const char* why);
   void check_gpu(int gpu) {
-    const auto error = static_cast<cudaError_t>(streams.error(gpu));
+    const auto error = static_cast<cudaError_t>(machine.error(gpu));
     need(error == cudaSuccess, error);
   }
   void check_handle(const void* h) const {
@@ -116,9 +116,6 @@ class Machine {
   bool unpin(void* p) { return pinned.erase(static_cast<std::byte*>(p)) != 0; }
   /// Checks that the range is in one block, or on the host, pinned as a whole or not at all.
   Place locate(const void* p, std::size_t n) const;
-  /// Checks that the GPU has as much left for a library's own use, and takes it.
-  void take(int gpu, std::size_t n);
-  void give_back(int gpu, std::size_t n) { reserved[gpu] -= n; }
   /// Puts one of the launches on its stream: any, but those of a communicator in their order.
   void launch_one();
   /// Whether a communicator has work that has not been done.
@@ -135,30 +132,24 @@ class Machine {
   /// Whether a task may use it now.
   bool usable(const Place& place) const;
 
-  std::mutex mutex;
-  int gpus;
-  std::size_t gpu_bytes;
+  Machine& machine = Machine::get();
   Peers peers;
   bool unloaded;
   bool has_pools, shares_page_tables;
   int driver;
-  std::set<std::pair<int, int>> refused_peers;  // whose pool, and to whom
-  std::set<int> contexts;
-  std::vector<GpuProcess> processes[kMostGpus];
+  std::set<std::pair<int, int>> refused_peers;             // whose pool, and to whom
   std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
-  std::size_t reserved[kMostGpus] = {};
-  Failures failures{""}, kernel_failures{""};  // of calls; of kernels that run
-  Clock known;                                 // to be done, by the host
-  std::deque<Launch> launches;                 // of NCCL, not on streams yet
-  std::set<const void*> handles;               // that are not destroyed
-  Streams streams{0};                          // the destroyed ones too
+  Failures kernel_failures{""};
+  Clock known;                    // to be done, by the host
+  std::deque<Launch> launches;    // of NCCL, not on streams yet
+  std::set<const void*> handles;  // that are not destroyed
   std::deque<CUevent_st> events;
   std::deque<CUmemPoolHandle_st> pools;
   std::map<std::byte*, std::shared_ptr<Block>> blocks;  // that calls have not freed
   std::map<std::byte*, std::size_t> pinned;             // host memory: sizes
 
  private:
-  Machine();
+  Runtime();
   /// Lets tasks run, which may touch the memory of GPUs.
   void run(const std::function<void()>& tasks);
 
