@@ -151,6 +151,18 @@ TEST_F(MachineTest, ReportsMemoryThatWasFreed) {
   EXPECT_EQ(machine.error(1), 0);
 }
 
+TEST_F(MachineTest, WhoWaitsForAGpuThatFailedFailsToo) {
+  machine.error(0) = 700;
+  CUevent_st event{0, false};
+  machine.record(main, &event);
+  machine.drain(main);
+  EXPECT_EQ(machine.error(1), 0);
+  CUstream_st* const other = machine.stream(nullptr, 1);
+  Machine::wait(other, event.mark);
+  machine.drain(other);
+  EXPECT_EQ(machine.error(1), 700);
+}
+
 TEST_F(MachineTest, ReportsMemoryPastABlocksEnd) {
   EXPECT_FALSE(kernel(main, p + 4000, 100, true, "fill"));
   EXPECT_THAT(reports(), ElementsAre(HasSubstr("uses memory past the end of its block")));
