@@ -31,7 +31,7 @@ class ReadmeTest(ProgramTest):
         self.assertEqual(self.run_page("README.md"), ["train", "compare", "memory", "explain"])
 
     def test_the_page_of_the_program(self):
-        self.assertEqual(self.run_page("docs/program.md", but=commands("README.md")), ["devices", "train", "train", "generate"])
+        self.assertEqual(self.run_page("docs/program.md", but=commands("README.md")), ["doctor", "train", "train", "generate"])
 
 
 if __name__ == "__main__":

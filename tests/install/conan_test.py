@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packs a build by the recipe of Conan in an empty home, and builds a program by what Conan then knows of it.
+
+What the recipe builds itself is configured alone: it would take as long as the build that is packed here.
+
+usage: conan_test.py CONAN BUILD_DIR SOURCE_DIR WORK_DIR
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+DEADLINE = 300  # seconds of one command
+CONAN, BUILD, SOURCE, WORK = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(app LANGUAGES CXX)
+find_package(tandem REQUIRED COMPONENTS report)
+add_executable(why_full why_full.cpp)
+target_link_libraries(why_full PRIVATE tandem::report)
+"""
+
+
+def run(*command, folder=WORK):
+    """What a command prints, which must succeed."""
+    environment = {**os.environ, "CONAN_HOME": str(WORK / "home")}
+    done = subprocess.run([str(word) for word in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class ConanTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        shutil.rmtree(WORK, ignore_errors=True)
+        (WORK / "recipe").mkdir(parents=True)
+        for name in ("conanfile.py", "CMakeLists.txt", "LICENSE"):
+            shutil.copy(SOURCE / name, WORK / "recipe")
+        for name in ("cmake", "include", "src", "examples"):
+            (WORK / "recipe" / name).symlink_to(SOURCE / name)
+        run(CONAN, "profile", "detect")
+
+    def test_configures(self):
+        run(CONAN, "install", "recipe", "-of", "recipe")
+        run("cmake", "--preset", "conan-release", folder=WORK / "recipe")
+        cache = (WORK / "recipe/build/Release/CMakeCache.txt").read_text()
+        self.assertRegex(cache, r"(?m)^TANDEM_KERNELS:\w+=x86-64-v2,x86-64-v3,x86-64-v4$")
+
+    def test_packs_and_is_found(self):
+        packed = WORK / "packed"
+        shutil.copytree(WORK / "recipe", packed, symlinks=True, ignore=shutil.ignore_patterns("build"))
+        (packed / "build").mkdir()
+        (packed / "build/Release").symlink_to(BUILD)
+        run(CONAN, "export-pkg", packed, "-tf=")
+        app = WORK / "app"
+        app.mkdir()
+        shutil.copy(SOURCE / "tests/consumer/why_full.cpp", app)
+        (app / "CMakeLists.txt").write_text(PROJECT)
+        (app / "conanfile.txt").write_text("[requires]\ntandem/[*]\n[generators]\nCMakeToolchain\nCMakeDeps\n[layout]\ncmake_layout\n")
+        run(CONAN, "install", app, "--no-remote")
+        run("cmake", "--preset", "conan-release", folder=app)
+        self.assertRegex((app / "build/Release/CMakeCache.txt").read_text(), rf"(?m)^tandem_DIR:PATH={WORK}/home/p/.*/lib/cmake/tandem$")
+        run("cmake", "--build", "--preset", "conan-release", folder=app)
+        self.assertIn("imbalance", run(app / "build/Release/why_full", WORK / "page.html"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
