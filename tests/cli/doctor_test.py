@@ -73,7 +73,8 @@ class DoctorTest(ProgramTest):
             facts = self.facts(**self.python(script))
             self.assertIsNone(facts["python"])
             self.assertIn("Python: for programs of PyTorch, install Python 3.11 or later", facts["remedies"])
-        self.assertIsNone(self.facts(PATH=self.file("nowhere"))["python"])
+            self.assertIn("Python    none: python3 ended without an answer\n", self.succeed("doctor", **self.python(script)).stdout)
+        self.assertIn("Python    none: no python3 can be started\n", self.succeed("doctor", PATH=self.file("nowhere")).stdout)
 
     def test_the_real_python_is_asked(self):
         self.assertRegex(self.facts()["python"]["version"], r"^3\.\d+\.\d+")

@@ -92,11 +92,16 @@ Finding find_python() {
     finding.facts = Json::parse(output_of(python));
     finding.says = text_of(finding.facts);
     finding.remedy = remedy(finding.facts);
-  } catch (const std::exception& e) {
-    finding.facts = nullptr;
+    return finding;
+  } catch (const InvalidArgument&) {
+    finding.says = "none: no python3 can be started";
+  } catch (const Json::exception&) {
+    finding.says = "none: python3 ended without an answer";
+  } catch (const Error& e) {
     finding.says = fmt::format("none: {}", e.what());
-    finding.remedy = "for programs of PyTorch, install Python 3.11 or later";
   }
+  finding.facts = nullptr;
+  finding.remedy = "for programs of PyTorch, install Python 3.11 or later";
   return finding;
 }
 
