@@ -3,6 +3,7 @@
 
 #include "libtorch/gpu/torch_gpu_kernels.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -77,6 +78,17 @@ bool has_reduction(Reduction reduction, bool is_float) {
   return is_float ? !is_of_bits : reduction != Reduction::premul_sum;
 }
 
+/// Whether the first target can take the sum source by source, in the order of the ranks: then it
+/// needs no memory besides.
+bool sums_in_place(Reduction reduction,
+                   at::ScalarType type,
+                   std::span<const void* const> sources,
+                   std::span<void* const> targets) {
+  const bool is_sum = reduction == Reduction::sum || reduction == Reduction::avg;
+  return is_sum && type != at::kBool && !is_half(type) && sources.size() > 1 && !targets.empty() &&
+         std::ranges::find(sources.subspan(1), targets.front()) == sources.end();
+}
+
 }  // namespace
 
 void TorchGpuKernels::sum_ranks(const Stream& stream,
@@ -96,11 +108,19 @@ void TorchGpuKernels::sum_ranks(const Stream& stream,
       const at::Tensor x = widened(range(sources[r]));
       return reduction == Reduction::premul_sum ? at::mul(x, factors[r]) : x;
     };
-    at::Tensor sum = source(0);
-    for (std::size_t r = 1; r < sources.size(); ++r)
-      sum = combined(reduction, sum, source(r));
+    at::Tensor sum;
+    if (sums_in_place(reduction, type, sources, targets)) {
+      sum = range(targets.front());
+      at::add_out(sum, range(sources[0]), range(sources[1]));
+      for (std::size_t r = 2; r < sources.size(); ++r)
+        sum.add_(range(sources[r]));
+    } else {
+      sum = source(0);
+      for (std::size_t r = 1; r < sources.size(); ++r)
+        sum = combined(reduction, sum, source(r));
+    }
     if (reduction == Reduction::avg && is_float && sources.size() > 1)
-      sum = at::div(sum, static_cast<double>(sources.size()));
+      sum.div_(static_cast<double>(sources.size()));
     for (void* const target : targets) {
       const at::Tensor y = range(target);
       if (y.const_data_ptr() != sum.const_data_ptr()) y.copy_(sum);
