@@ -233,3 +233,13 @@ def memory(step: Callable[[], object]) -> Memory:
     """
     Calls step(), and tells what filled each of the default devices at its peak.
     """
+
+class BufferLog:
+    """The buffers of tandem on GPUs, from now on."""
+
+    def __init__(self) -> None: ...
+
+    def stop(self) -> list[tuple[int, int, int, str, str, list[tuple[str, int]]]]:
+        """
+        Microseconds since 1970, GPU, address, category, phase, and the bytes of each module.
+        """

@@ -58,6 +58,10 @@ def _told(name: str, gpu: Gpu | None) -> dict[str, Any]:
     }
 
 
+def _index(device: int | torch.device) -> int:
+    return device if isinstance(device, int) else device.index
+
+
 def _nbytes(tensors: Sequence[torch.Tensor]) -> int:
     return sum(x.nbytes for x in tensors)
 
@@ -65,15 +69,16 @@ def _nbytes(tensors: Sequence[torch.Tensor]) -> int:
 @contextlib.contextmanager
 def _told_transfers() -> Iterator[None]:
     """Until the end of the block observers are told what torch.nn.DataParallel sends by NCCL, which is none of PyTorch's ops."""
-    broadcast, reduce = comm.broadcast_coalesced, comm.reduce_add_coalesced
+    broadcast: Callable[..., Any] = comm.broadcast_coalesced
+    reduce: Callable[..., Any] = comm.reduce_add_coalesced
 
     def told_broadcast(tensors: Sequence[torch.Tensor], devices: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-        first, *others = [torch.cuda._utils._get_device_index(device) for device in devices]
+        first, *others = [_index(device) for device in devices]
         sent = [(first, other, _nbytes(tensors)) for other in others]
         return _torch.with_transfers(sent, False, lambda: broadcast(tensors, devices, *args, **kwargs))
 
     def told_reduce(inputs: Sequence[Sequence[torch.Tensor]], destination: int | None = None, *args: Any, **kwargs: Any) -> Any:
-        to = torch.cuda._utils._get_device_index(destination, optional=True)
+        to = torch.cuda.current_device() if destination is None else _index(destination)
         sent = [(own[0].get_device(), to, _nbytes(own)) for own in inputs if own and own[0].get_device() != to]
         return _torch.with_transfers(sent, True, lambda: reduce(inputs, destination, *args, **kwargs))
 

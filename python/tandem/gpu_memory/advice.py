@@ -35,7 +35,7 @@ def remedies(report: GpuMemory) -> list[Remedy]:
 
 def _for_replicas(report: GpuMemory, first: Gpu) -> Iterator[Remedy]:
     others = [gpu for gpu in report.gpus if gpu is not first]
-    if not any(causes.PARAMETER_COPY in gpu.by_cause for gpu in others):
+    if not any(copy in gpu.by_cause for gpu in others for copy in causes.COPIES):
         return
     count = len(report.gpus)
     has = first.by_cause
@@ -53,7 +53,7 @@ def _for_replicas(report: GpuMemory, first: Gpu) -> Iterator[Remedy]:
         freed = _freed(first, causes.GATHERED_OUTPUT)
         yield Remedy("fewer outputs", freed, (
             f"{size(outputs)} of {first.name} are gathered outputs, while the loss is computed elsewhere: return the loss alone, which frees {size(freed)}"))
-    state = has.get(causes.OPTIMIZER_STATE, 0)
+    state = has.get(causes.OPTIMIZER_STATE, 0) - max(gpu.by_cause.get(causes.OPTIMIZER_STATE, 0) for gpu in others)
     shared = state - state // count
     yield Remedy("sharded optimizer", shared, (
         f"{size(state)} of {first.name} are the optimizer's state, which no other GPU has: tandem.DataParallel(mode=\"sharded\") divides it "

@@ -76,6 +76,7 @@ class Attribution:
                 owners[note.owner] = max(owners.get(note.owner, 0), note.nbytes)
         if len(owners) > 1:
             owners.pop("", None)
+        phase = next((note.phase for note in firm if note.cause == best and note.phase), phase)
         if best == causes.PARAMETER_COPY and block.born < 0:
             best = causes.PARAMETER  # the copy on the first GPU is the program's own
         return list(_split(owners, best, phase, block.size))

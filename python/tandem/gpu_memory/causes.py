@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 PARAMETER = "parameter"
 PARAMETER_COPY = "parameter copy"
+KEPT_COPY = "kept copy of a parameter"
 PARAMETER_16_BIT = "parameter in 16 bit"
 BUFFER = "buffer"
 GRADIENT = "gradient"
@@ -24,6 +25,7 @@ OUTPUT = "output"
 LOSS_SAVED = "saved by the loss"
 LOSS_BACKWARD = "loss's own backward"
 DDP_BUCKET = "DDP bucket"
+EXCHANGE = "buffer of an exchange"
 GRADIENT_SUM = "sum of the copies' gradients"
 CUBLAS = "cuBLAS workspace"
 WORKSPACE = "workspace of an op"
@@ -39,6 +41,7 @@ CATEGORIES = {
     GRADIENT: "gradient",
     PARAMETER: "parameter",
     BUFFER: "buffer",
+    KEPT_COPY: "parameter",
     PARAMETER_COPY: "parameter",
     PARAMETER_16_BIT: "parameter",
     INPUT: "input",
@@ -52,6 +55,7 @@ CATEGORIES = {
     RECOMPUTED: "activation",
     SAVED: "activation",
     GRADIENT_SUM: "communication",
+    EXCHANGE: "communication",
     CUBLAS: "workspace",
     WORKSPACE: "workspace",
     UPDATE_WORKSPACE: "workspace",
@@ -60,6 +64,7 @@ CATEGORIES = {
     ROUNDING: "rounding",
 }
 PRIORITY = {cause: place for place, cause in enumerate(CATEGORIES)}
+COPIES = (PARAMETER_COPY, KEPT_COPY)  # that replicas have, for a call or from one call to the next
 # What a loss of gathered outputs takes on the GPU where it is computed.
 OF_THE_LOSS = (LOSS_SAVED, LOSS_BACKWARD, GRADIENT_OF_OUTPUT, GATHERED_OUTPUT)
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-BROADCAST = "BroadcastBackward"
+BROADCAST = ("BroadcastBackward", "BroadcastBucket")  # PyTorch's and tandem's
 SEVERAL = "several"  # the op of marks of more than one node
 _GATHER, _LEAF = "GatherBackward", "AccumulateGrad"
+_GATE = "GradientGate"  # one or two lie where a replica of tandem's begins and ends
 # These allocate nothing, and pass a gradient's storage on, so that the next node tells of it.
 _VIEWS = frozenset(
     f"{name}Backward0"
@@ -60,11 +61,20 @@ def nodes_behind(roots: Sequence[torch.Tensor]) -> tuple[list[NodePlace], list[A
         place = NodePlace(node, op, node._sequence_nr(), replica)
         if op not in _VIEWS:
             nodes.append(place)
-        gathers, inside = place.is_gather, None if place.is_broadcast else replica
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
-                todo.append((following, _device(following) if gathers else inside))
+                todo.append((following, _replica_behind(place, following)))
     return nodes, leaves
+
+
+def _replica_behind(place: NodePlace, following: Any) -> int | None:
+    """The replica that a node lies in which follows one of this place."""
+    if place.is_gather:
+        return _device(following)
+    if place.op != _GATE:
+        return None if place.is_broadcast else place.replica
+    enters = place.replica is None and following.name() not in (_GATE, _LEAF)
+    return _device(following) if enters else None
 
 
 def _device(node: Any) -> int:

@@ -25,6 +25,7 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.open: list[str] = []
         self.wrappers = 0
+        self.in_step = False  # of tandem.DataParallel: the loss runs in the replica's thread
         self.interrupted: Mark | None = None  # what backward was in when a checkpoint began to compute again
 
 
@@ -99,7 +100,7 @@ class ModuleHooks:
         if outermost and thread.interrupted is not None:
             before = thread.interrupted
             self._marks.set(before.phase, before.module, before.depth, before.op)
-        elif outermost and is_replica(module):
+        elif outermost and is_replica(module) and not thread.in_step:
             self._marks.set("gather")
         elif outermost:
             self._marks.set("loss")

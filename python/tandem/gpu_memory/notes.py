@@ -19,12 +19,13 @@ _NEAR = 200  # microseconds that two clocks may be apart
 
 
 class Note(NamedTuple):
-    """At `time` a tensor of `nbytes` bytes lay in a storage, for this cause, and belonged to `owner`."""
+    """At `time` a tensor of `nbytes` bytes lay in a storage, for this cause, and belonged to `owner`. `phase` is known of tandem's own."""
 
     time: int
     cause: str
     owner: str
     nbytes: int
+    phase: str = ""
 
 
 class Notes:
@@ -40,6 +41,10 @@ class Notes:
             key = _place(x)
             if key is not None:
                 self._notes[key].append(Note(when, cause, owner, x.nbytes))
+
+    def add_block(self, gpu: int, address: int, when: int, cause: str, owner: str, nbytes: int, phase: str) -> None:
+        """Notes what another allocator's log says."""
+        self._notes[gpu, address].append(Note(when, cause, owner, nbytes, phase))
 
     def of_blocks(self, blocks: Iterable[Block]) -> dict[Block, list[Note]]:
         """The notes of each block: a place may have had several blocks one after the other."""

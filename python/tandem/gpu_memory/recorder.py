@@ -22,8 +22,10 @@ from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_hooks import ModuleHooks
 from tandem.gpu_memory.notes import Notes
 from tandem.gpu_memory.outside import Driver, ask_driver, cublas_blocks
+from tandem.gpu_memory.own_buffers import OwnBuffers
 from tandem.gpu_memory.report import GpuMemory
 from tandem.gpu_memory.step_hooks import StepHooks
+from tandem.gpu_memory.wrapper_steps import WrapperSteps
 
 _one = threading.Lock()  # the hooks and the history are the process's
 
@@ -36,6 +38,8 @@ class Recorder:
         self._marks, self._notes = Marks(labels), Notes()
         self._modules = ModuleHooks(self._marks, self._notes)
         self._steps = StepHooks(self._marks, self._notes, self._modules)
+        self._wrappers = WrapperSteps(self._marks, self._modules, self._steps)
+        self._buffers = OwnBuffers()
         self._segments: list[dict[str, Any]] = []
         self._out_of_memory = False
         self._cublas: set[tuple[int, int]] = set()
@@ -51,8 +55,11 @@ class Recorder:
             self._marks.set("between")
             self._modules.attach()
             self._steps.attach()
+            self._wrappers.attach()
+            self._buffers.start()
         except BaseException:
             self._detach()
+            self._buffers.stop(self._notes)
             _one.release()
             raise
 
@@ -61,6 +68,8 @@ class Recorder:
         self._marks, self._notes = Marks(self._labels), Notes()
         self._modules.use(self._marks, self._notes)
         self._steps.use(self._marks, self._notes)
+        self._wrappers.use(self._marks)
+        self._buffers.start()
         history.stop()
         self._segments = history.start()
         self._marks.set("between")
@@ -73,11 +82,13 @@ class Recorder:
         try:
             self.snapshot = history.stop()
             self._cublas, self._driver = cublas_blocks(self.snapshot), ask_driver()
+            self._buffers.stop(self._notes)
             note_held(self._notes, self._modules.names)
         finally:
             _one.release()
 
     def _detach(self) -> None:
+        self._wrappers.detach()
         self._steps.detach()
         self._modules.detach()
 

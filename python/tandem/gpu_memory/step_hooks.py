@@ -77,6 +77,12 @@ class StepHooks:
 
         sweeper = register_module_forward_pre_hook(sweep)
 
+    def begin_backward(self, root: Any) -> None:
+        """The calling thread goes backward from here, by a call that is not one of those replaced."""
+        with torch.no_grad():
+            self._watch([root])
+        self._marks.set("backward")
+
     def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **kwargs: Any) -> Any:
             roots = args[0] if args else kwargs.get("tensors", kwargs.get("outputs", ()))

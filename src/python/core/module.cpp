@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "python/core/buffer_log.hpp"
 #include "python/core/devices.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/core/planner.hpp"
@@ -17,4 +18,5 @@ NB_MODULE(_core, m) {
   tandem::python::bind_tensor(m);
   tandem::python::bind_planner(m);
   tandem::python::bind_reports(m);
+  tandem::python::bind_buffer_log(m);
 }

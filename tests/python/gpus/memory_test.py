@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""tandem.memory names the parts of a wrapper on PyTorch's GPUs: kept copies, their gradients, the optimizer's shares, exchanges."""
+
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import tandem
+
+ROWS, WIDTH = 256, 256
+
+
+def make_model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(64, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 32)).cuda()
+
+
+def batch():
+    return torch.ones(ROWS, 64, device="cuda"), torch.ones(ROWS, 32, device="cuda")
+
+
+def loss_of(model, part):
+    return F.mse_loss(model(part[0]), part[1])
+
+
+def close(found, wanted):
+    """Arenas are rounded up for each tensor."""
+    return wanted <= found <= 1.02 * wanted
+
+
+class MemoryTest(unittest.TestCase):
+    def told_of(self, step):
+        for _ in range(2):
+            step()
+        report = tandem.memory(step)
+        for gpu in report.gpus:
+            self.assertEqual(gpu.peak_bytes, sum(row.nbytes for row in gpu.rows))
+            self.assertLessEqual(gpu.unnamed, 0.03, report.text())
+        return report
+
+    def check_copies(self, report, nbytes):
+        first, *others = report.gpus
+        self.assertEqual(len(others), 3)
+        self.assertTrue(close(first.by_cause["parameter"], nbytes))
+        self.assertNotIn("kept copy of a parameter", first.by_cause)
+        for gpu in others:
+            self.assertTrue(close(gpu.by_cause["kept copy of a parameter"], nbytes), report.text())
+            self.assertGreaterEqual(gpu.by_cause["gradient of a copy"], nbytes)
+
+    def test_a_step(self):
+        model = make_model()
+        nbytes = sum(x.nbytes for x in model.parameters())
+        wrapper = tandem.DataParallel(model)
+        optimizer = torch.optim.AdamW(model.parameters())
+        report = self.told_of(lambda: wrapper.step(batch(), loss_of, optimizer))
+        self.check_copies(report, nbytes)
+        first, *others = report.gpus
+        self.assertTrue(close(first.by_cause["optimizer state"], 2 * nbytes))
+        self.assertTrue(all("optimizer state" not in gpu.by_cause for gpu in others))
+        self.assertIn('mode="sharded"', report.text())
+        self.assertLess(first.by_cause.get("workspace of an op", 0), nbytes // 2, report.text())  # gradients are added up in place
+        for gpu in others:
+            self.assertTrue({row.phase for row in gpu.rows} <= {"before", "step", "forward", "loss", "backward", "reduce", ""}, gpu.rows)
+
+    def test_shares_of_the_optimizer(self):
+        model = make_model()
+        nbytes = sum(x.nbytes for x in model.parameters())
+        wrapper = tandem.DataParallel(model, mode="sharded")
+        optimizer = tandem.Optimizer(wrapper, torch.optim.AdamW, lr=1e-3)
+        report = self.told_of(lambda: wrapper.step(batch(), loss_of, optimizer))
+        self.check_copies(report, nbytes)
+        for gpu in report.gpus:
+            self.assertTrue(close(gpu.by_cause["optimizer state"], nbytes // 2), report.text())
+        self.assertNotIn("the optimizer's state", report.text())
+
+    def test_a_loss_outside_of_the_replicas(self):
+        model = make_model()
+        nbytes = sum(x.nbytes for x in model.parameters())
+        wrapper = tandem.DataParallel(model)
+        optimizer = torch.optim.AdamW(model.parameters())
+
+        def step():
+            optimizer.zero_grad()
+            loss_of(wrapper, batch()).backward()
+            optimizer.step()
+
+        report = self.told_of(step)
+        self.check_copies(report, nbytes)
+        for gpu in report.gpus:
+            self.assertLess(gpu.by_cause.get("loss's own backward", 0), ROWS * 32 * 4 + 1, report.text())
+
+    def test_a_step_that_fails_leaves_nothing_attached(self):
+        wrapper = tandem.DataParallel(make_model())
+        step = tandem.DataParallel.step
+        with self.assertRaises(ZeroDivisionError):
+            tandem.memory(lambda: wrapper.step(batch(), lambda replica, part: 1 / 0))
+        self.assertIs(tandem.DataParallel.step, step)
+        self.told_of(lambda: wrapper.step(batch(), loss_of))
+
+
+if __name__ == "__main__":
+    unittest.main()
