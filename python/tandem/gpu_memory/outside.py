@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tandem.gpu_memory.processes import other_processes
+
 
 class Driver(NamedTuple):
     """What the driver says of a GPU, in bytes."""
 
     total: int
     outside: int  # in use, and not by this process's allocator: CUDA's context, NCCL's buffers, other libraries and processes
+    processes: Mapping[str, int] = {}  # what of it is other processes', by name
 
 
 def ask_driver() -> dict[int, Driver]:
@@ -25,7 +28,8 @@ def ask_driver() -> dict[int, Driver]:
         if reserved:
             free, total = torch.cuda.mem_get_info(gpu)
             found[gpu] = Driver(total, max(total - free - reserved, 0))
-    return found
+    others = other_processes(list(found))
+    return {gpu: driver._replace(processes=others.get(gpu, {})) for gpu, driver in found.items()}
 
 
 def cublas_blocks(snapshot: Mapping[str, Any]) -> set[tuple[int, int]]:
