@@ -18,9 +18,9 @@ namespace tandem::comm {
 
 Tensor RowGroupAdapter::all_reduce_sum(const Tensor& x) {
   const Tensor y = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});
-  dispatch(x.stream(), make_work(Work::Kind::copy, "all_reduce_sum", {x}, {y}), [&](auto& s) {
-    kernels::copy(s, view_of(x), view_of(y));
-  });
+  dispatch_on_any(x.stream(),
+                  make_work(Work::Kind::copy, "all_reduce_sum", {x}, {y}),
+                  [&](auto& s) { kernels::copy(s, view_of(x), view_of(y)); });
   Collective sum = Collective::all_reduce(y, ReduceOp::sum);
   const Context& c = context();
   if (c.phase == Phase::backward && c.frame != nullptr && c.frame->call > 0)

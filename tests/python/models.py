@@ -76,4 +76,4 @@ def train_alone(model, optimizer, x, y):
 
 def difference(a, b):
     """The largest difference of two models' states."""
-    return max((x - y).abs().max().item() for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+    return max((x.cpu() - y.cpu()).abs().max().item() for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))

@@ -4,6 +4,7 @@
 """Random trainings of PyTorch by tandem in all modes, beside PyTorch on one device. See scripts/fuzz-steps --help."""
 
 import argparse
+import ctypes
 import dataclasses
 import pathlib
 import random
@@ -16,6 +17,7 @@ import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import side as sides_file  # noqa: E402
 from side import KINDS, MODES, Changed, Setup, Side, difference  # noqa: E402
 
 TOLERANCE = 1e-7
@@ -27,6 +29,10 @@ class Case:
 
     setup: Setup
     statements: list
+
+
+def on_gpus():
+    return sides_file.DEVICES == "cuda"
 
 
 def make_net(r, norms):
@@ -96,8 +102,10 @@ def parse(text):
 def to_program(case, finding):
     return (f"# {finding}\n" + (HERE / "side.py").read_text() + f"""
 
+DEVICES = {sides_file.DEVICES!r}
 torch.set_default_dtype(torch.float64)
-tandem.configure_devices("cpu:8")
+if DEVICES == "cpu":
+    tandem.configure_devices("cpu:8")
 setup = {case.setup!r}
 for mode in MODES:
     one, many = Side(setup), Side(setup, mode)
@@ -119,12 +127,29 @@ def attempt(side, statement):
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
+def found_by_stand_in():
+    """Its reports since the last question; none on GPUs of a machine."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "stand_in_reports"):
+        return []
+    for gpu in range(torch.cuda.device_count()):
+        torch.cuda.synchronize(gpu)
+    library.stand_in_report.restype = ctypes.c_char_p
+    found = [library.stand_in_report(i).decode() for i in range(library.stand_in_reports())]
+    library.stand_in_forget_reports()
+    return found
+
+
 def check(case):
     """@return what is wrong; None: nothing is."""
+    if on_gpus():  # where no others are
+        case = Case(dataclasses.replace(case.setup, norms="per_replica"), case.statements)
     try:
-        return compare(case)
+        finding = compare(case)
     except Changed as error:
-        return str(error)
+        finding = str(error)
+    reports = found_by_stand_in() if on_gpus() else []
+    return finding or (f"{len(reports)} reports of the stand-in, first: {reports[0]}" if reports else None)
 
 
 def is_rounding(case, count):
@@ -139,7 +164,7 @@ def is_rounding(case, count):
 
 def compare(case):
     one, sides = Side(case.setup), [Side(case.setup, mode) for mode in MODES]
-    if case.setup.norms != "synchronised":
+    if case.setup.norms != "synchronised" and "norm:" in case.setup.net.replace("layernorm:", ""):
         one = sides.pop(0)
     for i, statement in enumerate(case.statements):
         refusal = attempt(one, statement)
@@ -150,7 +175,7 @@ def compare(case):
         if refusal:
             return None
         looks = statement.endswith(" look") or i + 1 == len(case.statements)
-        right = one.observe() if looks else {k: v.double() for k, v in one.told.items()}
+        right = one.observe() if looks else {k: v.double().cpu() for k, v in one.told.items()}
         for side in sides:
             own = side.observe() if looks else {k: v.double().cpu() for k, v in side.told.items()}
             if text := difference(own, right, TOLERANCE):
@@ -249,11 +274,16 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="of the first case; each one more has the next")
     parser.add_argument("--findings", type=int, default=1, help="after how many to stop")
     parser.add_argument("--output", default="build/fuzz-steps", help="where findings go")
+    parser.add_argument("--gpus", action="store_true", help="on the GPUs of PyTorch, of which the stand-in plays five")
     parser.add_argument("files", nargs="*", help="cases, or folders of *.pycase, in place of random ones")
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
-    tandem.configure_devices("cpu:8")
-    sys.exit(Run(parser.parse_args()).run())
+    request = parser.parse_args()
+    if request.gpus:
+        sides_file.DEVICES = "cuda"
+    else:
+        tandem.configure_devices("cpu:8")
+    sys.exit(Run(request).run())
 
 
 if __name__ == "__main__":

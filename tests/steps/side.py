@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+DEVICES = "cpu"  # of wrappers: virtual ones; "cuda": PyTorch's GPUs
 MODES = ("classic", "server", "sharded", "ddp")
 KINDS = {
     "sgd": (torch.optim.SGD, {"lr": 0.1}),
@@ -111,22 +112,24 @@ class Net(nn.Module):
 
 
 class Side:
-    """A training. Without a mode it is on one device, without a wrapper."""
+    """A training. Without a mode it is on PyTorch's host, without a wrapper."""
 
     def __init__(self, setup, mode=None):
         torch.manual_seed(setup.seed)
         self.setup, self.mode = setup, mode
-        self.net = Net(setup.net)
+        self.home = torch.device("cuda:0" if mode is not None and DEVICES == "cuda" else "cpu")
+        self.net = Net(setup.net).to(self.home)
         self.names = [name for name, _ in self.net.named_parameters()]
         self.model = self.net if mode is None else self.wrap()
         self.optimizer = self.make_optimizer()
-        self.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2) if setup.scaler else None
+        self.scaler = torch.amp.GradScaler(self.home.type, init_scale=1024.0, growth_interval=2) if setup.scaler else None
         self.averages = copy.deepcopy(self.net) if setup.averages else None
         self.hooks, self.told = {}, {}
 
     def wrap(self):
         s = self.setup
-        options = {"devices": f"cpu:{s.devices}", "mode": self.mode, "accumulate": s.accumulate, "unused_gradients": "none"}
+        names = f"cpu:{s.devices}" if DEVICES == "cpu" else ",".join(f"cuda:{i}" for i in range(s.devices))
+        options = {"devices": names, "mode": self.mode, "accumulate": s.accumulate, "unused_gradients": "none"}
         options |= {"check_drift_every": int(s.drift), "batch_norm": s.norms}
         if len(s.chunks) == 1:
             options["gpu0_bsz"] = s.chunks[0]
@@ -154,7 +157,7 @@ class Side:
         x = torch.tensor([[source.uniform(-1, 1) for _ in range(sizes[0][0])] for _ in range(rows)])
         target = torch.tensor([[source.uniform(-1, 1) for _ in range(sizes[-1][1])] for _ in range(rows)])
         weight = torch.tensor([1.0] + [max(0.0, source.uniform(-0.5, 2)) for _ in range(rows - 1)])
-        return x, target, weight
+        return x.to(self.home), target.to(self.home), weight.to(self.home)
 
     def weighted_loss(self, y, target, weight):
         squares = F.mse_loss(y, target, reduction="none").sum(1)
@@ -187,7 +190,7 @@ class Side:
         source = random.Random(1)
         with torch.no_grad():
             for p in self.net.parameters():
-                p.mul_(torch.tensor([source.uniform(1 - most, 1 + most) for _ in range(p.numel())]).reshape(p.shape))
+                p.mul_(torch.tensor([source.uniform(1 - most, 1 + most) for _ in range(p.numel())]).reshape(p.shape).to(p.device))
 
     # Statements.
 
