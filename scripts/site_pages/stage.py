@@ -7,7 +7,7 @@ import os
 import re
 
 PLACES = ("*.md", "docs/**/*.md", "examples/**/*.md", "tests/**/*.md")
-BOOKS = {"Use": "If you use tandem", "Learn": "If you teach or learn", "Contribute": "If you contribute"}
+BOOKS = {"Use": "If you use tandem", "Learn": "If you teach or learn", "Contribute": "If you contribute, or want figures"}
 INDEX = "docs/README.md"  # its sections are the books
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|!?\[[^\]]*\]\([^)]*\))*)\]\(([^()\s]+)\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -59,7 +59,7 @@ class Stage:
 
     def books(self):
         """{book: its documents}; each is in the first book that names it."""
-        index, taken, found = self.read(INDEX), {"README.md"}, {}
+        index, taken, found = self.read(INDEX), set(), {}
         for book, heading in BOOKS.items():
             named = [os.path.normpath(os.path.join("docs", link.partition("#")[0])) for _, _, link in
                      LINK.findall(section(index, heading))]
@@ -110,7 +110,8 @@ class Stage:
         if path.endswith(".ipynb"):
             self.shown[path] = notebook(text)
         else:
-            language = LANGUAGES.get(os.path.splitext(path)[1], "bash" if text.startswith("#!/usr/bin/env bash") else "python")
+            program = re.match(r"#!/usr/bin/env (bash|python)", text)
+            language = LANGUAGES.get(os.path.splitext(path)[1], program[1] if program else "text")
             self.shown[path] = f"# {os.path.basename(path)}\n\nThe file `{path}`.\n\n{fence(text, language)}"
 
     def add_contents(self, books):
@@ -120,9 +121,9 @@ class Stage:
             return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{lines}\n```\n"
 
         def names(paths):
-            return [page_of(path).removesuffix(".md") for path in paths]
+            return [page_of(path).removesuffix(".md") for path in paths if path != "README.md"]
 
-        rest = [path for path in self.documents if path not in {"README.md", INDEX, *sum(books.values(), [])}]
+        rest = [path for path in self.documents if path not in {INDEX, *sum(books.values(), [])}]
         records = [path for path in rest if re.match(r"docs/adr/\d", path)]
         use, learn, contribute = (names(books[book]) for book in BOOKS)
         contents = (tree("Use", ["gallery", *use]) + tree("Learn", ["slides", *learn])

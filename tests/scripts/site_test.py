@@ -27,7 +27,7 @@ INDEX = """# Documents
 | [Types](types.md#half) | types again |
 | [Decisions](adr/README.md) | why |
 
-## If you contribute
+## If you contribute, or want figures
 
 | [Notes](../NOTES.md) | notes |
 """
@@ -58,7 +58,7 @@ class StageTest(FolderTest):
         self.stage = stage.Stage(self.root, self.root / "made")
 
     def test_a_document_is_in_the_first_book_that_names_it(self):
-        self.assertEqual(self.stage.books(), {"Use": ["docs/types.md"], "Learn": ["docs/adr/README.md"], "Contribute": ["NOTES.md"]})
+        self.assertEqual(self.stage.books(), {"Use": ["README.md", "docs/types.md"], "Learn": ["docs/adr/README.md"], "Contribute": ["NOTES.md"]})
 
     def test_links_lead_to_pages(self):
         for link, followed in (("[a](../README.md)", "[a](../index.md)"), ("[a](adr/)", "[a](adr/README.md)"),
