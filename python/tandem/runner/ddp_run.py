@@ -19,6 +19,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 import tandem
+from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._batches import rows_of
 from tandem.errors import InvalidArgument
 from tandem.runner.program import Ended
@@ -51,13 +52,23 @@ class Call:
 class RecordedLoss:
     """A loss whose gradient at the model's outputs is the one that the program's own loss had. It counts as a mean over rows."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    def __init__(self, rows: int, items: float | None) -> None:
+        self.rows, self.items = rows, items  # of the batch: what the Trainer of Hugging Face lets its models divide by
+
+    def _items_of(self, model: nn.Module, items: float, share: float) -> torch.Tensor:
+        """By which a model's loss becomes a mean over its part of the rows; a row for each replica of torch.nn.DataParallel."""
+        shares = [share]
+        if isinstance(model, nn.DataParallel):
+            shares = [len(chunk) / self.rows for chunk in torch.arange(self.rows).chunk(len(model.device_ids))]
+        parts = torch.tensor([[items * part] for part in shares], device=next(model.parameters()).device)
+        return parts if len(shares) > 1 else parts[0, 0]
 
     def __call__(self, model: nn.Module, batch: Any) -> torch.Tensor:
         (inputs, kwargs), gradients = batch
-        outputs = tree_leaves(model(*inputs, **kwargs))
         share = (rows_of((inputs, kwargs)) or self.rows) / self.rows
+        if self.items is not None:
+            kwargs = kwargs | {num_items_in_batch.NAME: self._items_of(model, self.items, share)}
+        outputs = tree_leaves(model(*inputs, **kwargs))
         terms = []
         for place, gradient in gradients.items():
             out = outputs[place]
@@ -93,6 +104,8 @@ class DdpRun:
         _leave_devices()
         self._say(f"step {self._steps.made} of {type(model).__name__}, made again on one virtual device (single) and on {self._count}: by "
                   "torch.nn.DataParallel (torch), in DDP's way (ddp), and so with divided optimizer state (sharded)")
+        if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
+            self._say("its batch norms have each replica's statistics in torch, and the batch's in the others, so that its weights differ")
         result = tandem.compare(model, batch, loss, optimizer, modes=_MODES, steps=_STEPS, progress=False, **options)
         print(f"\n{result.text()}", file=sys.stderr, flush=True)
         write(self._options, result)
@@ -129,14 +142,17 @@ class DdpRun:
             raise InvalidArgument("run: --compare-ddp: no call of a module gave gradients to what the optimizer trains; it sees modules that "
                                   "are called, model(x), and not model.forward(x)")
         call = calls[-1]
-        inputs = tree_map(lambda x: x.detach().cpu() if isinstance(x, torch.Tensor) else x, (call.inputs, call.kwargs))
+        kwargs = dict(call.kwargs)
+        items = kwargs.pop(num_items_in_batch.NAME, None)
+        items = items.flatten()[0].item() if isinstance(items, torch.Tensor) else items
+        inputs = tree_map(lambda x: x.detach().cpu() if isinstance(x, torch.Tensor) else x, (call.inputs, kwargs))
         rows = rows_of(inputs)
         if rows < self._count:
             raise InvalidArgument(f"run: --compare-ddp: the batch of {type(call.model).__name__} has {rows} rows, and there are {self._count} "
                                   f"devices; give --devices cpu:{max(rows, 1)}, or the program a larger batch")
         # What has no rows is a mean, of which each replica has its own.
         gradients = {place: x.cpu() if x.dim() and len(x) == rows else x.sum().item() for place, x in call.gradients.items()}
-        return copy.deepcopy(call.model).cpu(), (inputs, gradients), RecordedLoss(rows), type(optimizer), _options_of(optimizer)
+        return copy.deepcopy(call.model).cpu(), (inputs, gradients), RecordedLoss(rows, items), type(optimizer), _options_of(optimizer)
 
 
 def _leave_devices() -> None:

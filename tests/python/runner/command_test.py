@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tandem run: what it asks of a step, what it replaces, and what it leaves to the program."""
 
+import importlib.util
 import json
 import pathlib
 import tempfile
@@ -128,6 +129,18 @@ class CommandTest(unittest.TestCase):
         self.assertLess(max(peaks["ddp"]), 1.1 * min(peaks["ddp"]))  # so nothing of the program's is left on the first device
         self.assertGreater(peaks["torch"][0], 3 * peaks["torch"][1])
         self.assertIn("<svg", page.read_text())
+
+    def test_compare_ddp_of_a_trainer(self):
+        """Its models divide their loss by a number that it gives."""
+        if importlib.util.find_spec("transformers") is None:
+            self.skipTest("transformers is not there; scripts/setup --programs")
+        numbers, _ = self.files()
+        for program in ("trainer_bert", "trainer_gpt2"):
+            done = self.forks.run("-m", "tandem", "run", "--devices", "cpu:2", "--compare-ddp", "--step", 2, "--json", numbers,
+                                  pathlib.Path(__file__).parent / "programs" / f"{program}.py")
+            self.assertEqual(done.status, 0, done.errors[-2000:])
+            for mode in json.loads(numbers.read_text())["modes"]:
+                self.assertLess(mode.get("max_relative_difference", 0), 1e-4, (program, mode["mode"]))
 
     def test_compare_ddp_without_a_step(self):
         done = self.run_on("cpu:3", "--compare-ddp", "--step", 9)
