@@ -67,7 +67,7 @@ class _CudaAsTandem(TorchFunctionMode):
 def cuda_as_virtual_devices(count: int) -> Iterator[None]:
     """Until the end of the block the process has `count` virtual devices, and a program finds them under the name of cuda.
 
-    torch.nn.DataParallel is PyTorch's own. Streams, events and the allocator's history are not there.
+    torch.nn.DataParallel is PyTorch's own. Streams, events and the allocator's history are not there, and a tensor's own device is tandem:0.
     """
     tandem.configure_devices(f"cpu:{count}")
     tandem.register_devices(count)
