@@ -17,6 +17,7 @@ from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name, numbers_are_gpus, output_name
 from tandem._home import check_home, check_supported, tensors_of
 from tandem._methods import Methods
+from tandem._recomputation import follow_checkpoints_of_gpus
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
 
@@ -45,10 +46,15 @@ class _Options(dict[str, Any]):
         return self
 
 
+def _use_gpus() -> None:
+    _torch.use_gpus()
+    follow_checkpoints_of_gpus()
+
+
 def _empty(kind: type[DataParallel], names: Sequence[str] = ()) -> DataParallel:
     """For copies and files, which give it its state, whose tensors may be on the devices of these names."""
     if any(name.startswith("cuda") for name in names):
-        _torch.use_gpus()
+        _use_gpus()
     else:
         torch_device.register_devices()
     return kind.__new__(kind)
@@ -75,7 +81,7 @@ def devices_of(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | No
     kind = "cuda" if _are_gpus(module, devices) else "cpu"
     if kind == "cuda":
         check_supported(torch.device(kind))
-        _torch.use_gpus()
+        _use_gpus()
     else:
         _check_not_on_gpu(module)  # before virtual devices are registered, after which no backward of a GPU runs
     if devices is None:

@@ -13,8 +13,8 @@ import torch
 from torch.utils import backend_registration
 
 from tandem import _core, _torch
+from tandem._recomputation import compute_from, note_place
 
-_PLACE = "_tandem_place"  # an attribute of a generator's state
 _LEAST = 8  # so that torch.device("tandem:3") names one where none were configured
 
 Device = int | str | torch.device | None
@@ -143,16 +143,12 @@ def manual_seed_all(seed: int) -> None:
 
 def get_rng_state(device: Device = None) -> torch.Tensor:
     """In a replica's forward the state knows the place, so that torch.utils.checkpoint computes from there again."""
-    state = _generator(device).get_state()
-    place = _torch.forward_place()
-    if place is not None:
-        setattr(state, _PLACE, place)
-    return state
+    return note_place(_generator(device).get_state())
 
 
 def set_rng_state(state: torch.Tensor, device: Device = None) -> None:
     _generator(device).set_state(state)
-    _torch.recompute_from(getattr(state, _PLACE, None))
+    compute_from(state)
 
 
 def get_rng_state_all() -> list[torch.Tensor]:

@@ -23,14 +23,12 @@ namespace {
 using autograd::Gradients;
 using autograd::Saved;
 
-/// The dimension of the batch's rows: what the caller says, else what the wrapper does.
-int row_dim_of(const Tensor& x, const DropoutOptions& options) {
-  if (options.row_dim) return normalize_dim(*options.row_dim, x.ndim(), "dropout");
-  const int dim = context().row_dim;
-  return dim < x.ndim() && dim >= -x.ndim() ? normalize_dim(dim, x.ndim(), "dropout") : 0;
-}
-
 }  // namespace
+
+int row_dim_of(int ndim) {
+  const int dim = context().row_dim;
+  return dim < ndim && dim >= -ndim ? normalize_dim(dim, ndim, "dropout") : 0;
+}
 
 kernels::DropoutKey next_dropout_key(std::int64_t rows) {
   const DrawPosition position = next_draw();
@@ -44,7 +42,8 @@ Tensor dropout(const Tensor& x, double p, DropoutOptions options) {
   TANDEM_CHECK(p >= 0 && p < 1, "dropout: p is ", p, "; it must be a probability in [0, 1)");
   TANDEM_CHECK(is_float(x.dtype()), "dropout: needs a float tensor, got ", x.describe());
   if (p == 0) return x;
-  const int row_dim = row_dim_of(x, options);
+  const int row_dim =
+      options.row_dim ? normalize_dim(*options.row_dim, x.ndim(), "dropout") : row_dim_of(x.ndim());
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
   const Tensor mask = empty_strided(y.shape(), y.strides(), DType::boolean, y.device());
   const kernels::DropoutKey key = next_dropout_key(x.shape()[row_dim]);

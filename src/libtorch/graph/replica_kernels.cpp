@@ -15,7 +15,6 @@
 #include <ATen/ops/instance_norm_native.h>
 
 #include "tandem/autograd/row_group.hpp"
-#include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/ops/batch_norm.hpp"
@@ -23,6 +22,8 @@
 #include "tandem/runtime/context.hpp"
 
 #include "libtorch/device/backward_context.hpp"
+#include "libtorch/graph/group_batch_norm.hpp"
+#include "libtorch/graph/row_dropout.hpp"
 #include "libtorch/graph/tape_function.hpp"
 #include "libtorch/kernels/kernel_library.hpp"
 #include "libtorch/modules/backward_meetings.hpp"
@@ -46,13 +47,6 @@ const ReplicaScope* replica_of(const at::Tensor& x) {
   const bool is_there = scope != nullptr && x.device() == torch_device(scope->source()->device());
   return is_there ? scope : nullptr;
 }
-
-/// One batch norm in training.
-struct BatchNormCall {
-  at::Tensor x, weight, bias, running_mean, running_var;
-  double momentum, eps;
-  bool cudnn;
-};
 
 /// A copy of running statistics for the graph, since a later forward writes to them, and is
 /// counted. They get the copy's values at the end: a recomputation leaves the op by an exception
@@ -93,6 +87,7 @@ at::Tensor of_own_rows(const BatchNormCall& c) {
 }
 
 at::Tensor of_all_rows(const BatchNormCall& c, BatchNormSync sync) {
+  if (c.x.is_cuda()) return batch_norm_of_group(c, sync);
   const at::Tensor& typed = c.weight.defined() ? c.weight : c.running_mean;
   const at::ScalarType dtype = typed.defined() ? typed.scalar_type() : c.x.scalar_type();
   const auto is_new = std::make_shared<bool>(c.running_mean.defined());
@@ -152,9 +147,6 @@ at::Tensor replica_batch_norm(const at::Tensor& x,
   const auto& group = current_row_group();
   const bool alone = group == nullptr || group->size() < 2;
   if (alone || sync == BatchNormSync::per_replica) return of_own_rows(call);
-  TANDEM_CHECK(!x.is_cuda(),
-               "batch_norm: statistics of the whole batch are not synchronised over PyTorch's GPUs "
-               "yet; give batch_norm per_replica, as torch.nn.DataParallel has it");
   if (!is_backward_outside_of_calls()) return of_all_rows(call, sync);
   return scope->source()->ops().meetings->visit(group, [&] { return of_all_rows(call, sync); });
 }
@@ -180,10 +172,11 @@ at::Tensor replica_instance_norm(const at::Tensor& x,
 bool draws_by_row(const at::Tensor& x, double p, bool train) {
   const ReplicaScope* const scope = replica_of(x);
   return scope != nullptr && scope->dropout() == DropoutMask::by_row && train && p > 0 && p < 1 &&
-         x.is_floating_point();
+         x.is_floating_point() && x.dim() > 0;
 }
 
 at::Tensor dropout_by_row(const at::Tensor& x, double p) {
+  if (x.is_cuda()) return row_dropout(x, p);
   return run_on_tape("DropoutByRow",
                      [p](const std::vector<Tensor>& in) {
                        return std::vector<Tensor>{tandem::dropout(in[0], p)};

@@ -3,10 +3,8 @@
 
 #include "libtorch/graph/tape_function.hpp"
 
-#include <chrono>
 #include <memory>
-#include <string>
-#include <thread>
+#include <mutex>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -15,13 +13,10 @@
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/autograd/tape_context.hpp"
 #include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/exchange.hpp"
-#include "tandem/runtime/context.hpp"
 
-#include "libtorch/device/backward_context.hpp"
-#include "libtorch/exchange/replica_graph.hpp"
+#include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/replica_scope.hpp"
 
 namespace tandem::libtorch {
@@ -72,7 +67,7 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& results,
   return all;
 }
 
-class TapeNode final : public torch::autograd::Node, public MeetingNode {
+class TapeNode final : public ReplicaNode {
  public:
   TapeNode(const char* name,
            TapeFunction f,
@@ -80,18 +75,12 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
            std::vector<Tensor> leaves,
            std::vector<Tensor> results,
            std::shared_ptr<TorchSource> source)
-      : name_(name),
+      : ReplicaNode(name, std::move(source)),
         function_(std::move(f)),
-        forward_(share_context()),
         leaves_(std::move(leaves)),
-        results_(std::move(results)),
-        source_(std::move(source)) {
+        results_(std::move(results)) {
     for (const at::Tensor& x : inputs)
       inputs_.emplace_back(x, /*is_output=*/false);
-  }
-  std::string name() const override { return std::string(name_) + "Backward"; }
-  bool meets() const noexcept override {
-    return autograd::tape_context(*forward_).row_group != nullptr;
   }
   void release_variables() override {
     const std::scoped_lock lock(mutex_);
@@ -107,14 +96,7 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
     std::vector<at::Tensor> inputs;
     for (const SavedVariable& x : inputs_)
       inputs.push_back(x.unpack());  // throws if it was changed or released
-    const BackwardScope backward;
-    const ContextScope scope(forward_in_backward(*forward_));
-    if (autograd::tape_context(*forward_).row_group == nullptr || !is_backward_outside_of_calls())
-      return gradients(std::move(inputs), dys);
-    return source_->ops().meetings->visit(autograd::tape_context(*forward_).row_group, [&] {
-      check_alive(name_);  // not before the visit: the group may be reset until then
-      return gradients(std::move(inputs), dys);
-    });
+    return run([&] { return gradients(std::move(inputs), dys); });
   }
 
  private:
@@ -124,10 +106,8 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
     std::vector<Tensor> given;
     for (const at::Tensor& dy : dys)
       given.push_back(dy.defined() ? from_torch(dy.detach()) : Tensor());
-    return shown(source_->stopped().watch([&] {
-      return gradients_of(results_, leaves_, given, {.retain_graph = true});
-    }),
-                 torch_device(source_->device()));
+    return shown(gradients_of(results_, leaves_, given, {.retain_graph = true}),
+                 torch_device(source()->device()));
   }
   std::vector<at::Tensor> differentiable(std::vector<at::Tensor> inputs,
                                          const std::vector<at::Tensor>& dys) {
@@ -138,15 +118,12 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
       const std::vector<Tensor> leaves(all.begin(), middle), given(middle, all.end());
       return gradients_of(f(leaves), leaves, given, {.create_graph = true});
     };
-    return run_in_context(name_, backward, inputs, source_);
+    return run_in_context(op(), backward, inputs, source());
   }
 
-  const char* name_;
   TapeFunction function_;
-  std::shared_ptr<const Context> forward_;
   std::vector<SavedVariable> inputs_;
   std::vector<Tensor> leaves_, results_;
-  std::shared_ptr<TorchSource> source_;
 };
 
 std::vector<at::Tensor> run_in_context(const char* name,

@@ -51,9 +51,6 @@ struct TorchReplicas::Parts {
         ops(p),
         options(checked_options(o, is_on_gpu(module.get()))) {
     TANDEM_CHECK(module != nullptr, "DataParallel: there is no module; got a null pointer");
-    TANDEM_CHECK(
-        ops.dropout != DropoutMask::by_row || options.devices.front().type == DeviceType::cpu,
-        "DataParallel: dropout is by_row, which has no kernel on PyTorch's GPUs yet; leave it out");
     build();
   }
 

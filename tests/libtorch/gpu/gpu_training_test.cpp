@@ -164,18 +164,5 @@ TEST_F(GpuTrainingTest, AModuleOfTheHostIsRefused) {
                                ::testing::HasSubstr("move all of it to cuda:0")));
 }
 
-TEST_F(GpuTrainingTest, BatchNormsThatSynchroniseAreRefused) {
-  torch::nn::Sequential net(torch::nn::Linear(6, 3), torch::nn::BatchNorm1d(3));
-  net->to(torch::Device(torch::kCUDA, 0));
-  const at::Tensor x = torch::randn({8, 6}).cuda();
-  {
-    DataParallel dp(net, {.devices = devices()});
-    EXPECT_THAT(testing::thrown_text<parallel::ReplicaError>([&] { dp(x); }),
-                ::testing::HasSubstr("per_replica"));
-  }
-  DataParallel dp(net, {.devices = devices()}, {.batch_norm = BatchNormSync::per_replica});
-  EXPECT_EQ(dp(x).sizes(), (at::IntArrayRef{8, 3}));
-}
-
 }  // namespace
 }  // namespace tandem::libtorch::test

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/autograd/function.h>
+
+#include "tandem/runtime/context.hpp"
+
+#include "libtorch/exchange/replica_graph.hpp"
+
+namespace tandem::libtorch {
+
+class TorchSource;
+
+/// A node of PyTorch's graph whose backward runs in the context of its forward in a replica, and
+/// may meet those of the other replicas there.
+class ReplicaNode : public torch::autograd::Node, public MeetingNode {
+ public:
+  std::string name() const override { return std::string(name_) + "Backward"; }
+  bool meets() const noexcept override;
+
+ protected:
+  /// To be called in a replica's job, whose context is kept.
+  ///
+  /// @param name  for PyTorch's messages; a literal.
+  ReplicaNode(const char* name, std::shared_ptr<TorchSource> source);
+
+  /// f(), for apply().
+  ///
+  /// @throws CommAborted  the backward has failed on another device, or this one's graph has ended.
+  std::vector<at::Tensor> run(const std::function<std::vector<at::Tensor>()>& f) const;
+  const char* op() const noexcept { return name_; }
+  const std::shared_ptr<TorchSource>& source() const noexcept { return source_; }
+
+ private:
+  const char* name_;
+  std::shared_ptr<const Context> forward_;
+  std::shared_ptr<TorchSource> source_;
+};
+
+}  // namespace tandem::libtorch

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Dropout by row on GPUs of PyTorch: the masks are those of the host, whatever the chunks.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tandem/libtorch/exchange.hpp"
+#include "tandem/ops/dropout.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "gpu/gpus.hpp"
+#include "libtorch/graph/row_dropout.hpp"
+#include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
+
+namespace tandem::libtorch::test {
+namespace {
+
+class GpuDropoutTest : public GpusTest {};
+
+/// f() as a replica with these rows of a batch of 20.
+template <class F>
+auto in_replica(RowRange rows, int row_dim, F f) {
+  const ContextScope scope([&](Context& c) {
+    c.frame = std::make_shared<ForwardFrame>(ForwardFrame{.seed = 0x1234'5678'9ABC, .forward = 3});
+    c.module_path = std::make_shared<const std::string>("net.drop");
+    c.rows = rows;
+    c.batch_rows = 20;
+    c.row_dim = row_dim;
+  });
+  return f();
+}
+
+TEST_F(GpuDropoutTest, MasksAreThoseOfTheHost) {
+  struct Case {
+    std::vector<std::int64_t> shape;
+    int row_dim;
+    RowRange rows;
+  };
+  for (const Case& c : {Case{{5, 1}, 0, {0, 5}},
+                        Case{{5, 7}, 0, {15, 20}},
+                        Case{{10, 8}, 0, {3, 8}},  // two rows of the tensor for each of the batch
+                        Case{{3, 5, 6}, 1, {3, 8}},
+                        Case{{2, 3, 4, 5}, -1, {0, 5}},
+                        Case{{0, 4}, 0, {0, 5}}}) {
+    const Tensor host = in_replica(c.rows, c.row_dim, [&] {
+      return dropout(ones(Shape(std::span<const std::int64_t>(c.shape))), 0.3);
+    });
+    const at::Tensor there = in_replica(c.rows, c.row_dim, [&] {
+      return row_dropout(at::ones(c.shape, at::device(at::kCUDA)), 0.3);
+    });
+    const at::Tensor flat = there.cpu().flatten().to(at::kDouble);
+    EXPECT_EQ(std::vector<double>(flat.const_data_ptr<double>(),
+                                  flat.const_data_ptr<double>() + flat.numel()),
+              host.to_doubles())
+        << there.sizes();
+  }
+}
+
+TEST_F(GpuDropoutTest, MasksOfManyPiecesAreThoseOfTheHost) {
+  constexpr std::int64_t kColumns = 1'500'001;  // of three rows, whose blocks are not all at once
+  const Tensor host = in_replica({2, 5}, 0, [&] { return dropout(ones({3, kColumns}), 0.5); });
+  const at::Tensor there = in_replica({2, 5}, 0, [&] {
+    return row_dropout(at::ones({3, kColumns}, at::device(at::kCUDA)), 0.5);
+  });
+  EXPECT_TRUE(at::equal(there.cpu(), to_torch(host)));
+}
+
+TEST_F(GpuDropoutTest, GradientsHaveTheMask) {
+  const at::Tensor x = at::ones({4, 50}, at::device(at::kCUDA)).requires_grad_();
+  const at::Tensor y = in_replica({0, 4}, 0, [&] { return row_dropout(x, 0.25); });
+  y.sum().backward();
+  EXPECT_TRUE(at::equal(x.grad(), y));
+  EXPECT_GT((y == 0).sum().item<std::int64_t>(), 0);
+}
+
+/// Dropout after two layers, one of them in place, and one that is only a function.
+struct GpuDropoutsImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor h = inner(torch::tanh(first(x)));
+    return torch::dropout(outer(second(h)), 0.25, is_training());
+  }
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 10));
+  torch::nn::Dropout inner = register_module("inner", torch::nn::Dropout(0.5));
+  torch::nn::Linear second = register_module("second", torch::nn::Linear(10, 3));
+  torch::nn::Dropout outer =
+      register_module("outer", torch::nn::Dropout(torch::nn::DropoutOptions(0.3).inplace(true)));
+};
+TORCH_MODULE(GpuDropouts);
+
+/// The weights after some steps, half of them with the loss outside of the replicas.
+std::vector<at::Tensor> trained_on_gpus(const parallel::DataParallelOptions& options) {
+  torch::manual_seed(4);
+  GpuDropouts net;
+  net->to(torch::Device(torch::kCUDA, 0), torch::kDouble);
+  torch::optim::SGD optimizer(net->parameters(), 0.1);
+  DataParallel dp(net, options, ModuleOptions<GpuDropoutsImpl>{.dropout = DropoutMask::by_row});
+  for (int step = 0; step < 4; ++step) {
+    const Batch host = MlpImpl::batch(13), batch{host.x.cuda(), host.y.cuda()};
+    optimizer.zero_grad();
+    if (step % 2 == 0)
+      torch::mse_loss(dp(batch.x), batch.y).backward();
+    else
+      dp.step(batch, squared_error);
+    optimizer.step();
+  }
+  return net->parameters();
+}
+
+TEST_F(GpuDropoutTest, IsTheSameOnAnyDevicesInAnyChunksAndMicroBatches) {
+  const auto one = trained_on_gpus({.devices = {gpu(0)}});
+  EXPECT_LE(difference(one, trained_on_gpus({.devices = {gpu(0)}, .accumulate = 3})), 1e-12);
+  for (const parallel::Mode mode : kModes) {
+    EXPECT_LE(difference(one, trained_on_gpus({.devices = devices(), .mode = mode})), 1e-12);
+    EXPECT_LE(difference(one,
+                         trained_on_gpus(
+                             {.devices = devices(), .mode = mode, .chunk_sizes = {1, 0, 10, 2}})),
+              1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::libtorch::test
