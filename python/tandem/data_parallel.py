@@ -16,6 +16,7 @@ from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name, numbers_are_gpus, output_name
 from tandem._home import check_home, check_supported, tensors_of
+from tandem._limits import limit_gpus
 from tandem._methods import Methods
 from tandem._recomputation import follow_checkpoints_of_gpus
 from tandem.errors import InvalidArgument
@@ -86,9 +87,12 @@ def devices_of(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | No
         _check_not_on_gpu(module)  # before virtual devices are registered, after which no backward of a GPU runs
     if devices is None:
         return kind, _core.default_devices() if kind == "cpu" else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    if isinstance(devices, str):
-        return kind, _core.configure_devices(devices)
-    return kind, [library_name(device, kind) for device in devices]
+    if not isinstance(devices, str):
+        return kind, [library_name(device, kind) for device in devices]
+    names = _core.configure_devices(devices)
+    if kind == "cuda":
+        limit_gpus(devices, names)
+    return kind, names
 
 
 def _check_not_on_gpu(module: torch.nn.Module) -> None:

@@ -11,9 +11,11 @@
 #include <c10/util/Exception.h>
 
 #include "tandem/core/error.hpp"
+#include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/runtime/context.hpp"
 
 #include "libtorch/device/backward_context.hpp"
+#include "libtorch/gpu/torch_out_of_memory.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -185,7 +187,7 @@ void take_host_allocator() {
 
 void throw_out_of_memory(Device device, const c10::Error& said) {
   if (device.type == DeviceType::cuda)
-    throw DeviceError(to_string(device), "cudaMalloc", 2, said.what_without_backtrace());
+    throw TorchOutOfMemory(to_string(device), torch_device(device).index(), said);
   throw Refusals::get().last(device.index);
 }
 

@@ -34,8 +34,8 @@ void take_host_allocator();
 /// The allocator that take_host_allocator has put there.
 c10::Allocator& host_allocator();
 
-/// Throws the OutOfMemory that a virtual device has last answered PyTorch with, or one for what
-/// PyTorch says of a GPU.
+/// Throws the OutOfMemory that a virtual device has last answered PyTorch with, or the
+/// TorchOutOfMemory of a GPU.
 [[noreturn]] void throw_out_of_memory(Device device, const c10::Error& said);
 
 /// The buffer of a block that one of these allocators gave; null if none did.

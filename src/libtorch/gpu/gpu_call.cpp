@@ -9,6 +9,8 @@
 
 #include "tandem/core/error.hpp"
 
+#include "libtorch/gpu/torch_out_of_memory.hpp"
+
 namespace tandem::libtorch {
 namespace {
 
@@ -22,8 +24,8 @@ namespace {
 void rethrow_of_gpu(int ordinal, const char* call, const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
+  } catch (const c10::OutOfMemoryError& e) {
+    throw TorchOutOfMemory("GPU " + std::to_string(ordinal), ordinal, e);
   } catch (const c10::AcceleratorError& e) {
     fail(ordinal, call, e.get_error_code(), e);
   } catch (const c10::Error& e) {

@@ -13,8 +13,8 @@ inline c10::Device gpu_of(int ordinal) {
   return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(ordinal)};
 }
 
-/// Throws what a call of PyTorch for a GPU has thrown as tandem's DeviceError, but for tandem's own
-/// errors and c10::OutOfMemoryError, which stay.
+/// Throws what a call of PyTorch for a GPU has thrown as tandem's DeviceError or OutOfMemory.
+/// tandem's own errors stay.
 ///
 /// @param call  named by the message.
 [[noreturn]] void rethrow_of_gpu(int ordinal, const char* call, const std::exception_ptr& error);

@@ -7,6 +7,7 @@
 
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/torch_memory.hpp"
+#include "libtorch/gpu/torch_reserved.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -42,6 +43,15 @@ void TorchGpu::activate() const {
 
 void TorchGpu::follow_caller() const {
   main_.follow(current_stream(ordinal()));
+}
+
+std::optional<GpuDevice::Reserved> TorchGpu::reserved() const {
+  const TorchReserved found = reserved_of(ordinal());
+  return Reserved{found.peak, found.most};
+}
+
+void TorchGpu::begin_peak() const {
+  begin_reserved_peak(ordinal());
 }
 
 std::unique_ptr<SourceAllocator> TorchGpu::make_allocator() {

@@ -17,6 +17,8 @@ class TorchGpu final : public GpuDevice {
   GpuStream* side_stream() const noexcept override { return &side_; }
   GpuStream* upload_stream() const noexcept override { return &upload_; }
   std::unique_ptr<SourceAllocator> make_allocator() override;
+  std::optional<Reserved> reserved() const override;
+  void begin_peak() const override;
   /// The calling thread's current stream of the GPU becomes the main one.
   void follow_caller() const;
 

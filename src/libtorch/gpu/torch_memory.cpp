@@ -7,7 +7,6 @@
 
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <c10/util/Exception.h>
 
 #include "tandem/core/error.hpp"
 
@@ -43,8 +42,8 @@ void* TorchMemory::allocate(std::size_t nbytes, Category) {
     const std::scoped_lock lock(mutex_);
     blocks_.emplace(p, std::move(block));
     return p;
-  } catch (const c10::OutOfMemoryError&) {
-    throw OutOfMemory(to_string(device_.name()), nbytes, 0, SIZE_MAX, {});
+  } catch (const OutOfMemory& e) {
+    throw OutOfMemory(to_string(device_.name()), nbytes, e.in_use(), e.limit(), {});
   }
 }
 

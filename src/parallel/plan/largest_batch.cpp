@@ -10,6 +10,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/gpu/step_memory.hpp"
+
 namespace tandem::parallel::detail {
 namespace {
 
@@ -30,7 +32,7 @@ std::int64_t reach(std::span<const Device> devices, const StepProbe& less, const
   for (std::size_t d = 0; d < devices.size(); ++d) {
     const auto peak = static_cast<double>(more.peak_bytes[d]);
     const double slope = (peak - static_cast<double>(less.peak_bytes[d])) / step;
-    const std::size_t limit = logical_device(devices[d]).limit();
+    const std::size_t limit = most_of_step(logical_device(devices[d]));
     limited = limited || limit != SIZE_MAX;
     if (limit == SIZE_MAX || slope <= 0) continue;
     least = std::min(least, rows + (static_cast<double>(limit) - peak) / slope);

@@ -15,6 +15,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/gpu/step_memory.hpp"
+
 namespace tandem::parallel {
 namespace {
 
@@ -141,7 +143,7 @@ StepModel StepModel::fit(std::span<const Device> devices, std::span<const StepPr
                least);
   std::vector<DeviceNeed> needs;
   for (std::size_t d = 0; d < devices.size(); ++d) {
-    const std::size_t limit = logical_device(devices[d]).limit();
+    const std::size_t limit = most_of_step(logical_device(devices[d]));
     auto need = fit_need(d, limit, probes);
     TANDEM_CHECK(need.has_value(),
                  "step model: the probes do not separate what ",

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "tandem/runtime/allocator.hpp"
 #include "tandem/runtime/device.hpp"
@@ -34,6 +36,15 @@ class GpuDevice {
   virtual GpuStream* upload_stream() const noexcept = 0;
   /// Allocates in the order of the main stream, or of the MemoryOrder in place.
   virtual std::unique_ptr<SourceAllocator> make_allocator() = 0;
+  /// What the library whose memory it is has reserved of the GPU, in bytes.
+  struct Reserved {
+    std::size_t peak;  ///< since begin_peak()
+    std::size_t most;  ///< that there can be
+  };
+  /// Nothing: the memory is tandem's.
+  virtual std::optional<Reserved> reserved() const { return std::nullopt; }
+  /// Gives unused memory back, so that reserved().peak is what comes next. May wait for the GPU.
+  virtual void begin_peak() const {}
 
  private:
   Device name_;

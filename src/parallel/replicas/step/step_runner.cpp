@@ -14,6 +14,7 @@
 #include "parallel/replicas/step/kept_gradients.hpp"
 #include "parallel/replicas/step/micro_batch_pass.hpp"
 #include "parallel/replicas/step/optimizer_update.hpp"
+#include "runtime/gpu/step_memory.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -106,11 +107,11 @@ std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned
 
 StepProbe StepRunner::rehearse(const std::vector<std::int64_t>& rows) {
   for (const Device d : engine_->devices)
-    logical_device(d).reset_peak();
+    begin_peak(logical_device(d));
   const auto step = take(ranges_of(rows), nullptr, TrainStep::Effect::none).step;
   StepProbe probe{.rows = rows, .peak_bytes = {}};
   for (const Call::Part& part : step->call().parts) {
-    probe.peak_bytes.push_back(logical_device(part.device()).memory_stats().peak);
+    probe.peak_bytes.push_back(peak_of_step(logical_device(part.device())));
     probe.ms.push_back(std::chrono::duration<double, std::milli>(part.work_time).count());
   }
   return probe;

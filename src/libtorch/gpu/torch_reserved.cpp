@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/gpu/torch_reserved.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include "libtorch/gpu/gpu_call.hpp"
+#include "libtorch/gpu/torch_out_of_memory.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+c10::DeviceAllocator& allocator_of_gpus() {
+  return *c10::getDeviceAllocator(c10::DeviceType::CUDA);
+}
+
+/// PyTorch's sentences on how much there is, without those on its settings and a program's stack.
+std::string said_of_memory(const c10::Error& e) {
+  const std::string all = e.what_without_backtrace();
+  const std::size_t begin = all.rfind("CUDA out of memory");
+  const std::string text = all.substr(begin == std::string::npos ? 0 : begin);
+  return text.substr(0, std::min(text.find(" If reserved but unallocated"), text.find('\n')));
+}
+
+}  // namespace
+
+TorchReserved reserved_of(int ordinal) noexcept {
+  try {
+    const auto index = gpu_of(ordinal).index();
+    const auto stats = allocator_of_gpus().getDeviceStats(index);
+    constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    const auto& reserved = stats.reserved_bytes[kAll];
+    const auto now = static_cast<std::size_t>(reserved.current);
+    const auto [free, total] = allocator_of_gpus().getMemoryInfo(index);
+    return {now, static_cast<std::size_t>(reserved.peak), std::min(now + free, total)};
+  } catch (...) {
+    return {};
+  }
+}
+
+void begin_reserved_peak(int ordinal) {
+  call_gpu(ordinal, "cudaFree", [&] {
+    allocator_of_gpus().emptyCache();
+    allocator_of_gpus().resetPeakStats(gpu_of(ordinal).index());
+  });
+}
+
+TorchOutOfMemory::TorchOutOfMemory(const std::string& device, int ordinal, const c10::Error& said)
+    : OutOfMemory(device, 0, reserved_of(ordinal).now, reserved_of(ordinal).most, {}),
+      text_("out of memory on " + device + ": " + said_of_memory(said) +
+            " Use a smaller batch or chunk on " + device +
+            ", or on_oom=\"replan\", which gives it fewer rows") {}
+
+}  // namespace tandem::libtorch

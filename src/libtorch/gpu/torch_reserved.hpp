@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace tandem::libtorch {
+
+/// Bytes of PyTorch's allocator on a GPU.
+struct TorchReserved {
+  std::size_t now = 0;
+  std::size_t peak = 0;
+  std::size_t most = 0;  ///< what it could have, with what other programs leave
+};
+/// Zeroes where the GPU does not answer any more.
+TorchReserved reserved_of(int ordinal) noexcept;
+
+/// Blocks that are kept and unused go back to the GPU, and reserved_of(ordinal).peak begins anew:
+/// it is then what a program needs, and does not depend on the ones before. Waits for the GPU.
+void begin_reserved_peak(int ordinal);
+
+}  // namespace tandem::libtorch
