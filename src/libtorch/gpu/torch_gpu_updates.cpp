@@ -16,6 +16,10 @@ namespace {
 
 /// Elements for which an update takes memory at once, such as for a divisor.
 constexpr std::int64_t kPiece = std::int64_t{1} << 24;
+/// The number of a step so late that PyTorch's fused Adam corrects no bias, since a power of beta
+/// is 0. The numbers that it gets have the correction in them: r and step_size are those of
+/// AdamNumbers, and step_size m / (sqrt(v) / r + eps) = step_size r m / (sqrt(v) + eps r).
+constexpr float kUnbiased = 1e30F;
 
 /// Calls f(part) for each piece of ranges of n elements, where part(p) is the piece of the range at
 /// p.
@@ -147,12 +151,26 @@ void TorchGpuKernels::adam(const Stream& stream,
                            const void* grad,
                            void* m,
                            void* v) {
-  each_piece(stream, "adam", t, n, [&](auto part) {
-    const at::Tensor p = part(param), mean = part(m), square = part(v);
-    take(k.means, part(grad), p, mean, square);
-    const at::Tensor divisor = square.sqrt().div_(k.root_bias2).add_(k.means.eps);
-    if (k.means.decay != 1) p.mul_(k.means.decay);
-    p.addcdiv_(mean, divisor, -k.step_size);
+  run_ops(stream, "adam", [&](int ordinal) {
+    const auto whole = [&](const void* x) { return range_of_gpu(x, t, 0, n, ordinal); };
+    const double lr = k.step_size * k.root_bias2;
+    const bool decays = k.means.decay != 1;
+    const auto update = decays ? &at::_ops::_fused_adamw_::call : &at::_ops::_fused_adam_::call;
+    update({whole(param)},
+           {whole(grad)},
+           {whole(m)},
+           {whole(v)},
+           {},
+           {at::full({}, kUnbiased, at::device(gpu_of(ordinal)))},
+           lr,
+           k.means.beta1,
+           k.means.beta2,
+           decays ? (1 - k.means.decay) / lr : k.means.l2,
+           k.means.eps * k.root_bias2,
+           /*amsgrad=*/false,
+           /*maximize=*/false,
+           {},
+           {});
   });
 }
 

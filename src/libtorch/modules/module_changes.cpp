@@ -13,18 +13,12 @@
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "libtorch/gpu/gpu_comparison.hpp"
+
 namespace tandem::libtorch {
 namespace {
 
-/// Waits for the GPU.
-bool is_equal_on_gpus(const Tensor& x, const Tensor& y) {
-  const at::NoGradGuard off;
-  const at::Tensor here = to_torch(x.detach()), there = to_torch(y.detach());
-  return at::equal(here, there.to(here.device()));
-}
-
 bool has_same_bytes(const Tensor& x, const Tensor& y) {
-  if (x.device().type == DeviceType::cuda) return is_equal_on_gpus(x, y);
   constexpr std::int64_t kGrain = 1 << 20;  // bytes for which another thread pays
   const auto [begin, end] = byte_range(x);
   const char* const left = static_cast<const char*>(x.data());
@@ -108,6 +102,9 @@ void ModuleChanges::tell_tandem() {
 
 void ModuleChanges::find_unseen() const {
   const auto& slots = sources_.front()->slots();
+  const bool on_gpus = sources_.front()->device().type == DeviceType::cuda;
+  GpuComparison comparison;
+  std::vector<std::size_t> compared;  // there
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].kind != nn::TensorKind::parameter || counted_[i]) continue;
     const std::uint64_t version = version_of(slots[i].shown);
@@ -116,9 +113,18 @@ void ModuleChanges::find_unseen() const {
       return version_of(source->slots()[i].shown) == version;
     };
     const auto replica = std::find_if(sources_.begin() + 1, sources_.end(), has_version);
-    if (replica != sources_.end() && !has_same_bytes(slots[i].shown, (*replica)->slots()[i].shown))
+    if (replica == sources_.end()) continue;
+    const Tensor& other = (*replica)->slots()[i].shown;
+    if (on_gpus) {
+      comparison.add(to_torch(slots[i].shown.detach()), to_torch(other.detach()));
+      compared.push_back(i);
+    } else if (!has_same_bytes(slots[i].shown, other)) {
       count_write(slots[i].shown);
+    }
   }
+  const std::vector<bool> differs = comparison.differences();
+  for (std::size_t k = 0; k < compared.size(); ++k)
+    if (differs[k]) count_write(slots[compared[k]].shown);
 }
 
 void ModuleChanges::tell_torch() {

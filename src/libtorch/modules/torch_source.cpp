@@ -18,6 +18,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "libtorch/exchange/paired_elements.hpp"
+#include "libtorch/gpu/gpu_comparison.hpp"
 #include "libtorch/modules/module_changes.hpp"
 #include "libtorch/modules/wrapped_modules.hpp"
 #include "parallel/update/mode_rules.hpp"
@@ -105,12 +106,6 @@ void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
 
 /// Gives `x` the values of `copy`, without a count. @return  whether they differ
 bool take_values(const at::Tensor& x, const at::Tensor& copy) {
-  if (x.is_cuda()) {
-    const at::NoGradGuard off;
-    if (at::equal(x, copy)) return false;
-    x.detach().copy_(copy);
-    return true;
-  }
   if (std::memcmp(x.const_data_ptr(), copy.const_data_ptr(), copy.nbytes()) == 0) return false;
   std::memcpy(x.mutable_data_ptr(), copy.const_data_ptr(), copy.nbytes());
   return true;
@@ -238,11 +233,26 @@ bool TorchSource::is_on_host() const noexcept {
 void TorchSource::keep_buffers() const noexcept {
   const auto first = ops_.first.lock();
   const auto& own = first == nullptr ? slots_ : first->slots_;
+  GpuComparison comparison;
+  std::vector<std::size_t> compared;  // there
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].kind != nn::TensorKind::buffer) continue;
     const at::Tensor& copy = slots_[i].copy;
     const at::Tensor& x = own[i].own;
-    if (take_values(x, copy)) count_write(x);
+    if (x.is_cuda()) {
+      comparison.add(copy, x);
+      compared.push_back(i);
+    } else if (take_values(x, copy)) {
+      count_write(x);
+    }
+  }
+  const std::vector<bool> differs = comparison.differences();
+  const at::NoGradGuard off;
+  for (std::size_t k = 0; k < compared.size(); ++k) {
+    if (!differs[k]) continue;
+    const at::Tensor& x = own[compared[k]].own;
+    x.detach().copy_(slots_[compared[k]].copy);
+    count_write(x);
   }
 }
 
