@@ -10,9 +10,10 @@
 #include <utility>
 
 #include <torch/csrc/autograd/graph_task.h>
-#include <torch/csrc/autograd/node.h>
 
 #include "tandem/runtime/runtime.hpp"
+
+#include "libtorch/device/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {

@@ -15,6 +15,8 @@
 
 #include "tandem/core/check.hpp"
 
+#include "libtorch/device/torch_differences.hpp"
+
 namespace tandem::libtorch {
 namespace {
 
@@ -78,7 +80,7 @@ void visit_devices(int count) {
   for (int device = 0; device < count; ++device) {
     const at::Device place(at::kPrivateUse1, static_cast<c10::DeviceIndex>(device));
     gradients.push_back(at::empty({0}, at::TensorOptions(at::kFloat).device(place)));
-    roots.emplace_back(c10::make_intrusive<Visit>(gradients.back()), 0);
+    roots.emplace_back(make_node<Visit>(gradients.back()), 0);
   }
   torch::autograd::Engine::get_default_engine().execute(
       roots, gradients, /*keep_graph=*/false, /*create_graph=*/false, /*accumulate_grad=*/true);

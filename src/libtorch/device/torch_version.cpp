@@ -6,9 +6,10 @@
 #include <string>
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
-#include <torch/headeronly/version.h>
 
 #include "tandem/core/check.hpp"
+
+#include "libtorch/device/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include "libtorch/device/torch_differences.hpp"
 #include "libtorch/exchange/replica_graph.hpp"
 
 namespace tandem::libtorch {
@@ -55,7 +55,7 @@ std::vector<at::Tensor> move_together(std::vector<at::Tensor> tensors,
                                       const std::vector<c10::Device>& devices) {
   const bool records =
       c10::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(tensors);
-  const auto gate = records ? c10::make_intrusive<GradientGate>() : nullptr;
+  const auto gate = records ? make_node<GradientGate>() : nullptr;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     at::Tensor& x = tensors[i];
     if (!x.defined()) continue;

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include "tandem/core/check.hpp"
@@ -225,7 +224,7 @@ void BroadcastParameters::attach(std::size_t b) {
     bucket.node.reset();
     return;
   }
-  bucket.node = c10::make_intrusive<BroadcastBucket>(
+  bucket.node = make_node<BroadcastBucket>(
       b, std::move(targets), std::move(edges), reduce_, std::move(zeros_like));
   for (Replica& replica : replicas_) {
     for (std::size_t i = 0; i < bucket.members.size(); ++i) {

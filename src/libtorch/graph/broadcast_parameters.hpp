@@ -11,6 +11,8 @@
 
 #include "tandem/libtorch/module_options.hpp"
 
+#include "libtorch/device/torch_differences.hpp"
+
 namespace torch::autograd {
 struct Node;
 }
@@ -101,7 +103,7 @@ class BroadcastParameters {
  private:
   struct Bucket {
     std::vector<std::size_t> members;
-    c10::intrusive_ptr<torch::autograd::Node> node;  // null if none of them requires grad
+    NodePointer node;  // null if none of them requires grad
   };
   struct Replica {
     std::vector<at::Tensor> tensors;

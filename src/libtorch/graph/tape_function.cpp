@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
@@ -16,6 +15,7 @@
 #include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/exchange.hpp"
 
+#include "libtorch/device/torch_differences.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/replica_scope.hpp"
 
@@ -142,7 +142,7 @@ std::vector<at::Tensor> run_in_context(const char* name,
   std::vector<Tensor> results = source->stopped().watch([&] { return f(leaves); });
   std::vector<at::Tensor> outputs = shown(results, device);
   const auto node =
-      c10::make_intrusive<TapeNode>(name, f, inputs, std::move(leaves), std::move(results), source);
+      make_node<TapeNode>(name, f, inputs, std::move(leaves), std::move(results), source);
   node->set_next_edges(torch::autograd::collect_next_edges(inputs));
   for (const at::Tensor& y : outputs) {
     if (y.defined())

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include <c10/core/DefaultDtype.h>
+#include <c10/util/typeid.h>
 
 #include "tandem/core/error.hpp"
 #include "tandem/optim/adadelta.hpp"
