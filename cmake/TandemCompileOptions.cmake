@@ -61,3 +61,11 @@ function(tandem_kernel_options target march)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr>)
 endfunction()
+
+# Where the library is for a level of x86-64, glibc's loader looks whether the processor has it, and says so if not: no
+# program ends by a signal for an unknown instruction.
+function(tandem_tell_level target)
+  if(TANDEM_MARCH MATCHES "^x86-64-v[234]$")
+    target_link_options(${target} PRIVATE LINKER:-z,${TANDEM_MARCH})
+  endif()
+endfunction()

@@ -53,7 +53,7 @@ if(TANDEM_CUDA_STAND_IN)  # it has what is called of NCCL, for NCCL's header
   endif()
 endif()
 
-set(TANDEM_TORCH_VERSION 2.15)  # or later; CONTRIBUTING.md lists what else names it
+include(TandemTorchVersion)
 if(TANDEM_TORCH STREQUAL "AUTO")
   find_package(Libtorch ${TANDEM_TORCH_VERSION} QUIET)
   set(TANDEM_TORCH ${Libtorch_FOUND})

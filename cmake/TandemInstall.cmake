@@ -14,6 +14,8 @@ install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION "${tandem_package_di
 if(TARGET tandem_libtorch)  # a component: only its users need PyTorch
   install(TARGETS tandem_libtorch EXPORT tandemLibtorchTargets FILE_SET HEADERS)
   install(EXPORT tandemLibtorchTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")
+  find_package(Libtorch ${TANDEM_TORCH_VERSION} REQUIRED)
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" TANDEM_TORCH_VERSION "${LIBTORCH_VERSION}")  # it runs with no older one
 endif()
 install(TARGETS tandem_report EXPORT tandemReportTargets FILE_SET HEADERS)  # a component: only its users need fmt
 install(EXPORT tandemReportTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")

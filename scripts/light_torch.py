@@ -17,6 +17,7 @@ import tempfile
 
 # By version: NVIDIA's libraries that are small, and called without a GPU too.
 OF_NVIDIA = {"2.15.0": ["nvidia-cuda-runtime==13.2.86", "nvidia-cuda-cupti==13.2.86"],
+             "2.11.0": ["nvidia-cuda-runtime==13.0.96", "nvidia-cuda-cupti==13.0.85"],
              "2.8.0": ["nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90"]}
 PACKAGES = ["filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "numpy", "setuptools", "sympy", "typing-extensions"]
 

@@ -116,14 +116,28 @@ def __dir__() -> list[str]:
     return [*__all__, *(name for name in globals() if name.startswith("__"))]
 
 
+def _core_module() -> Any:
+    try:
+        return importlib.import_module("tandem._core")
+    except ImportError as error:
+        if "CPU ISA level" not in str(error):  # as glibc's loader says it
+            raise
+        raise ImportError(
+            "tandem: this processor has not all instructions of x86-64-v2, which this build is for (SSE 4.2 and POPCNT; nearly all "
+            "since 2011 have them); build it on this machine: pip install --no-binary tandem-dp -C cmake.define.TANDEM_MARCH=native "
+            "-C cmake.define.TANDEM_KERNELS= tandem-dp"
+        ) from error
+
+
 def __getattr__(name: str) -> Any:
     if name in _WITH_TORCH:
+        _core_module()
         importlib.import_module("tandem._with_torch")
         return getattr(importlib.import_module(_WITH_TORCH[name]), name)
     if name in ("explain", "memory"):
         return getattr(importlib.import_module("tandem._reports"), name)
     if name == "__version__":
-        return importlib.import_module("tandem._core").version
+        return _core_module().version
     if name in _OF_CORE:
-        return getattr(importlib.import_module("tandem._core"), name)
+        return getattr(_core_module(), name)
     raise AttributeError(f"module 'tandem' has no attribute {name!r}")

@@ -3,7 +3,7 @@
 """The program, which trains, compares and explains tandem's own models without PyTorch: python -m tandem compare --help.
 
 `run` and `memory PROGRAM.py` tell what filled PyTorch's GPUs in a step of a program, `explain TRACE.json` reads a trace of its profiler, and
-`stand_in` plays GPUs: these need no extension modules."""
+`stand_in` plays GPUs: these need no extension modules. `adapter` builds the one for another PyTorch."""
 
 import os
 import pathlib
@@ -30,6 +30,11 @@ def main() -> None:
         from tandem.runner.command import explain
 
         explain(arguments)
+        return
+    if command == "adapter":
+        from tandem._build_adapter import main as build_adapter
+
+        build_adapter(arguments)
         return
     program = pathlib.Path(__file__).parent / "bin" / "tandem"
     if command == "memory" and arguments and arguments[0] in _HELP:

@@ -15,11 +15,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from tandem import _core, _gpu_record, _torch, torch_device
+from tandem import _core, _gpu_record, torch_device
 from tandem._batches import moved, rows_of
 from tandem._ddp_processes import backend_for, train_with_ddp
 from tandem._devices import DeviceLike
 from tandem._torch_peer import torch_data_parallel_on_virtual_devices
+from tandem._with_torch import _torch
 from tandem.data_parallel import DataParallel, devices_of
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer

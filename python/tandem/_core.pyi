@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 
 version: str = '0.1.0'
 
-torch_version: str = '2.15.0'
-
 class MemoryStats:
     """What a device holds, in bytes as requested."""
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import torch
 
-from tandem import _torch, torch_device
+from tandem import torch_device
 from tandem._home import check_supported
+from tandem._with_torch import _torch
 
 DeviceLike = int | str | torch.device
 

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch.nn.parallel import comm
 
-from tandem import _core, _torch
+from tandem import _core
+from tandem._with_torch import _torch
 from tandem.gpu_memory import Gpu, measure
 from tandem.gpu_memory.causes import by_category
 

@@ -12,7 +12,7 @@ import functools
 
 import torch
 
-from tandem import _torch
+from tandem._with_torch import _torch
 
 _PLACE = "_tandem_place"  # an attribute of a generator's state
 

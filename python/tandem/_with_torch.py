@@ -1,28 +1,48 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the extension module for PyTorch fits the PyTorch that is there, before it is loaded."""
+"""Finds the adapter, which is the extension module _torch, for the PyTorch that is there.
 
+PyTorch's binary interface changes with each minor version, so there is an adapter for each: adapters/0.1.0/2.15 is for PyTorch
+2.15 and tandem 0.1.0. All of them link to the one library that is in lib. One that was built for another tandem is not seen.
+"""
+
+import pathlib
+
+import tandem
 from tandem import _core
 
+ADAPTERS = pathlib.Path(__file__).parent / "adapters" / _core.version
 
-def check() -> None:
-    """Raises ImportError, which says what to do, if there is no PyTorch, or not the right one."""
-    built = _core.torch_version
-    wanted = ".".join((built or "2.15").split(".")[:2])
+
+def minor_of(version: str) -> str:
+    """'2.15' of '2.15.0+cu130'."""
+    return ".".join(version.split(".")[:2])
+
+
+def known_versions() -> list[str]:
+    """The minor versions of PyTorch that have an adapter, the oldest first."""
+    found = {path.parent.name for path in ADAPTERS.glob("*/_torch.*so")}
+    return sorted(found, key=lambda version: [int(part) for part in version.split(".")])
+
+
+def _adapter() -> pathlib.Path:
+    """Raises ImportError, which says what to do, if there is no PyTorch, or none that an adapter is for."""
+    known = known_versions()
+    wanted = known[-1] if known else "2.15"
     try:
         import torch
     except ModuleNotFoundError as error:
         raise ImportError(f"tandem: this needs PyTorch {wanted}, and there is none: pip install 'torch=={wanted}.*'") from error
-    if not built:
+    version = minor_of(torch.__version__)
+    if version not in known:
+        have = f"adapters for PyTorch {', '.join(known)}" if known else "no adapter for any PyTorch"
+        instead = f"install one of those (pip install 'torch=={wanted}.*'), or " if known else ""
         raise ImportError(
-            "tandem: this build has no part for PyTorch: build it again where PyTorch is, with "
-            "pip install --no-build-isolation -C cmake.define.TANDEM_TORCH=ON ."
+            f"tandem: this is PyTorch {torch.__version__}, and the package has {have}: {instead}build one for PyTorch {version}, "
+            "which takes some minutes and a C++20 compiler: python -m tandem adapter"
         )
-    if torch.__version__.split(".")[:2] != wanted.split("."):
-        raise ImportError(
-            f"tandem: it was built for PyTorch {wanted}, and this is {torch.__version__}: pip install 'torch=={wanted}.*', "
-            "or build tandem again with this one"
-        )
+    return ADAPTERS / version
 
 
-check()
+tandem.__path__.append(str(_adapter()))
+from tandem import _torch as _torch  # noqa: E402

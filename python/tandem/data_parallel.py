@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from tandem import _core, _torch, torch_device
+from tandem import _core, torch_device
 from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name, numbers_are_gpus, output_name
@@ -19,6 +19,7 @@ from tandem._home import check_home, check_supported, tensors_of
 from tandem._limits import limit_gpus
 from tandem._methods import Methods
 from tandem._recomputation import follow_checkpoints_of_gpus
+from tandem._with_torch import _torch
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tandem import _torch
+from tandem._with_torch import _torch
 
 
 _classes: dict[type[torch.optim.Optimizer], type[Optimizer]] = {}

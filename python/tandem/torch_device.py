@@ -12,8 +12,9 @@ from typing import Any, cast
 import torch
 from torch.utils import backend_registration
 
-from tandem import _core, _torch
+from tandem import _core
 from tandem._recomputation import compute_from, note_place
+from tandem._with_torch import _torch
 
 _LEAST = 8  # so that torch.device("tandem:3") names one where none were configured
 

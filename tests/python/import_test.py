@@ -5,6 +5,7 @@
 import inspect
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,13 +13,17 @@ import unittest
 
 import tandem
 
+PACKAGE = pathlib.Path(tandem.__file__).parent
+ADAPTERS = PACKAGE / "adapters" / tandem.__version__
+ASKING = "import tandem\ntry: tandem.DataParallel\nexcept ImportError as error: print(error)"
+
 
 class ImportTest(unittest.TestCase):
-    def run_with(self, torch, program):
+    def run_with(self, torch, program, packages=PACKAGE.parent):
         """What `program` prints where PyTorch is a module with the text `torch`; None: there is none."""
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "torch.py").write_text(torch or "raise ModuleNotFoundError('torch')")
-            path = [folder, str(pathlib.Path(tandem.__file__).parent.parent)]
+            path = [folder, str(packages)]
             done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=False,
                                   env=os.environ | {"PYTHONPATH": os.pathsep.join(path)})
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -30,11 +35,30 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(self.run_with(None, program), "['cpu:0', 'cpu:1'] 1048576\nFalse\n")
 
     def test_what_is_missing_is_said(self):
-        program = "import tandem\ntry: tandem.DataParallel\nexcept ImportError as error: print(error)"
-        wanted = ".".join(tandem._core.torch_version.split(".")[:2])
-        self.assertIn(f"pip install 'torch=={wanted}.*'", self.run_with(None, program))
-        other = self.run_with("__version__ = '1.2.3'", program)
-        self.assertIn(f"built for PyTorch {wanted}, and this is 1.2.3", other)
+        known = sorted((path.name for path in ADAPTERS.iterdir()), key=lambda version: [int(part) for part in version.split(".")])
+        self.assertIn(f"pip install 'torch=={known[-1]}.*'", self.run_with(None, ASKING))
+        other = self.run_with("__version__ = '1.2.3+cpu'", ASKING)
+        self.assertIn(f"this is PyTorch 1.2.3+cpu, and the package has adapters for PyTorch {', '.join(known)}", other)
+        self.assertIn("build one for PyTorch 1.2, which takes some minutes and a C++20 compiler: python -m tandem adapter", other)
+
+    def test_an_adapter_of_another_tandem_is_not_seen(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "tandem")
+            shutil.copytree(PACKAGE, package, symlinks=True)
+            (package / "adapters" / tandem.__version__).rename(package / "adapters" / "0.0.1")
+            said = self.run_with("__version__ = '2.15.0'", ASKING, folder)
+        self.assertIn("the package has no adapter for any PyTorch: build one for PyTorch 2.15", said)
+
+    def test_an_old_processor_is_named(self):
+        program = """
+import importlib, tandem
+def refuse(name):
+    raise ImportError("libtandem.so: CPU ISA level is lower than required")
+tandem.importlib = type("Loader", (), {"import_module": staticmethod(refuse)})
+try: tandem.memory_stats
+except ImportError as error: print(error)
+"""
+        self.assertIn("tandem: this processor has not all instructions of x86-64-v2", self.run_with(None, program))
 
     def test_the_face_of_the_package(self):
         program = "import tandem\nprint(tandem.__version__, *(name for name in dir(tandem) if not name.startswith('_')))"

@@ -12,7 +12,6 @@
 
 NB_MODULE(_core, m) {
   m.attr("version") = TANDEM_PYTHON_VERSION;
-  m.attr("torch_version") = TANDEM_PYTHON_TORCH;  // of the module for PyTorch; "": there is none
   tandem::python::register_error_classes();
   tandem::python::bind_devices(m);
   tandem::python::bind_tensor(m);
