@@ -17,6 +17,7 @@
 
 #include "tandem/autograd/row_group.hpp"
 
+#include "libtorch/device/torch_differences.hpp"
 #include "libtorch/graph/group_sum.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/replica_scope.hpp"
@@ -212,8 +213,8 @@ at::Tensor synchronised(const BatchNormCall& c, const std::shared_ptr<TorchSourc
                        : at::batch_norm_elemt(x, c.weight, c.bias, mean, invstd, c.eps);
   }
   if (!records) return y;
-  const auto node = c10::make_intrusive<GroupBatchNormNode>(
-      c, std::move(mean), std::move(invstd), counts, source);
+  const auto node =
+      make_node<GroupBatchNormNode>(c, std::move(mean), std::move(invstd), counts, source);
   node->set_next_edges(torch::autograd::collect_next_edges(c.x, c.weight, c.bias));
   torch::autograd::set_history(y, node);
   return y;

@@ -12,6 +12,7 @@
 #include "tandem/autograd/row_group.hpp"
 #include "tandem/libtorch/exchange.hpp"
 
+#include "libtorch/device/torch_differences.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/torch_source.hpp"
 
@@ -40,7 +41,7 @@ at::Tensor differentiable_sum_over_group(const at::Tensor& x,
                                          const std::shared_ptr<TorchSource>& source) {
   at::Tensor y = sum_over_group(x, *source);
   if (!c10::GradMode::is_enabled() || !x.requires_grad()) return y;
-  const auto node = c10::make_intrusive<GroupSumNode>(source);
+  const auto node = make_node<GroupSumNode>(source);
   node->set_next_edges(torch::autograd::collect_next_edges(x));
   torch::autograd::set_history(y, node);
   return y;
