@@ -7,10 +7,15 @@ set(_openblas_pthread_suffixes openblas-pthread)
 if(CMAKE_LIBRARY_ARCHITECTURE)
   list(PREPEND _openblas_pthread_suffixes "${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread")
 endif()
-find_library(OpenBLASPthread_LIBRARY NAMES openblas PATHS /usr/lib NO_DEFAULT_PATH
+set(_openblas_name openblas)
+if(TANDEM_OPENBLAS_STATIC)
+  set(_openblas_name libopenblas.a)
+endif()
+find_library(OpenBLASPthread_LIBRARY NAMES ${_openblas_name} PATHS /usr/lib NO_DEFAULT_PATH
              PATH_SUFFIXES ${_openblas_pthread_suffixes})
 find_path(OpenBLASPthread_INCLUDE_DIR NAMES cblas.h PATHS /usr/include NO_DEFAULT_PATH
           PATH_SUFFIXES ${_openblas_pthread_suffixes})
+unset(_openblas_name)
 unset(_openblas_pthread_suffixes)
 mark_as_advanced(OpenBLASPthread_LIBRARY OpenBLASPthread_INCLUDE_DIR)
 

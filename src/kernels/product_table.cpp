@@ -3,6 +3,8 @@
 
 #include "kernels/product_table.hpp"
 
+#include "kernels/onednn/fast_path.hpp"
+
 namespace tandem::kernels {
 namespace {
 
@@ -66,6 +68,7 @@ std::span<const ProductRates, kProductRows> product_table(CpuCapability capabili
 }
 
 ProductLibrary product_library(ProductForm form, ProductSize size) noexcept {
+  if (!onednn::is_linked()) return ProductLibrary::openblas;
   static const Table& table = table_of(get_cpu_capability());
   return table[place(form, size)].faster();
 }

@@ -4,7 +4,6 @@
 #include "tandem/ops/conv.hpp"
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"
@@ -14,6 +13,7 @@
 
 #include "core/checked_size.hpp"
 #include "kernels/conv.hpp"
+#include "kernels/onednn/fast_path.hpp"
 #include "ops/autocast.hpp"
 #include "ops/conv.hpp"
 #include "ops/memory_format.hpp"
@@ -121,7 +121,7 @@ void check_gradient(const char* op, const Tensor& dy, const ConvSize& z) {
 /// The format that the kernels work in: the library's where one runs, else the tensor's own. A GPU
 /// has its own library, so that its format does not depend on the host's.
 MemoryFormat kernel_format(const Tensor& x) {
-  const bool has_library = has_onednn || acts_as_gpu(x.device());
+  const bool has_library = kernels::onednn::is_linked() || acts_as_gpu(x.device());
   const bool library =
       has_library && context().path == KernelPath::fastest && x.dtype() != DType::f64;
   return library ? MemoryFormat::channels_last : format_of(x);

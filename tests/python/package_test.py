@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""What pip installs: a wheel that needs no compiler and no PyTorch, and a source distribution that lacks nothing.
+"""What pip installs: a wheel that needs nothing but Python, and a source distribution that lacks nothing.
 
-CMake gives TANDEM_PACKAGE_BUILD, a folder for the build, and TANDEM_PACKAGE_DEFINE, settings of CMake separated by ";" with
-which the objects are those that the build of the tests has put into ccache.
+CMake gives TANDEM_PACKAGE_BUILD, a folder for the build; TANDEM_PACKAGE_DEFINE, settings of CMake separated by ";" with
+which the objects are those that the build of the tests has put into ccache; and TANDEM_PACKAGE_TORCH, where PyTorch is.
 """
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,13 @@ import tempfile
 import unittest
 import zipfile
 
+from bare_root import BareRoot, can_be_entered
+
 ROOT = pathlib.Path(__file__).parents[2]
 BUILD = pathlib.Path(os.environ["TANDEM_PACKAGE_BUILD"])
-DEFINE = [f"-Ccmake.define.{setting}" for setting in os.environ["TANDEM_PACKAGE_DEFINE"].split(";")]
+TORCH = pathlib.Path(os.environ["TANDEM_PACKAGE_TORCH"])
+DEFINE = [f"--define={setting}" for setting in os.environ["TANDEM_PACKAGE_DEFINE"].split(";")]
+TORCH_INSIDE = "/opt/torch"
 
 DEVICES = """
 import sys, tandem
@@ -33,8 +38,15 @@ model = torch.nn.Linear(3, 1).double()
 x = torch.ones(4, 3, dtype=torch.double)
 wrapper = tandem.DataParallel(model, devices="cpu:2")
 difference = (wrapper(x) - model(x)).abs().max().item()
+before = model.weight.detach().clone()
 result = wrapper.step(x, lambda replica, rows: replica(rows).mean(), torch.optim.SGD(model.parameters(), 0.1))
-print(difference < 1e-12, result.skipped, tandem.__file__)
+print(difference < 1e-12, result.skipped, (before - model.weight - 0.1).abs().max().item() < 1e-12)
+"""
+
+RUNTIMES = """
+import tandem, torch
+tandem.DataParallel(torch.nn.Linear(3, 1), devices="cpu:2")
+print(len({line.split()[-1] for line in open("/proc/self/maps") if "libgomp" in line}))
 """
 
 
@@ -45,51 +57,62 @@ def run(*command, **options):
     return done.stdout
 
 
-class PackageTest(unittest.TestCase):
+class WheelTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
+        wheels = cls.folder / "wheels"
+        run(sys.executable, "-B", ROOT / "scripts" / "wheel", "--torch", TORCH, "--output", wheels, "--build", BUILD, *DEFINE)
+        (cls.wheel,) = wheels.iterdir()
 
-    def test_wheel_in_an_empty_environment(self):
-        wheels = self.folder / "wheels"
-        run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
-            "--wheel-dir", wheels, f"-Cbuild-dir={BUILD}", *DEFINE, ROOT)
-        (wheel,) = wheels.iterdir()
-        self.check_names(wheel)
-        run(sys.executable, "-m", "venv", "--without-pip", self.folder / "venv")
-        python = self.folder / "venv" / "bin" / "python"
-        bare = {"PATH": str(python.parent)}  # neither a compiler nor packages of anyone else
-        run(sys.executable, "-m", "pip", "--quiet", "--python", python, "install", "--no-index", "--no-deps", wheel, env=bare)
-        self.assertEqual(run(python, "-c", DEVICES, env=bare), f"{64 << 20} 0 False\n")
-        program = python.parent / "tandem"
-        told = json.loads(run(program, "compare", "--devices", "cpu:2", "--data", "digits", "--model", "mlp", "--steps", "2", "--json", env=bare))
-        self.assertIn("modes", told)
-        with_torch = bare | {"PYTHONPATH": os.environ["TANDEM_PACKAGE_TORCH"]}
-        said = run(python, "-c", STEP, env=with_torch).split()
-        self.assertEqual(said[:2], ["True", "False"])
-        self.assertTrue(said[2].startswith(str(self.folder)), said)
-        on_gpu = "import torch; print(torch.ones(2, device='cuda:3').sum().item())"
-        self.assertEqual(run(python, "-m", "tandem.stand_in", "-c", on_gpu, env=with_torch).split(), ["2.0"])
-
-    def check_names(self, wheel):
-        names = zipfile.ZipFile(wheel).namelist()
+    def test_has_what_it_should_and_nothing_else(self):
+        names = zipfile.ZipFile(self.wheel).namelist()
         for name in ("tandem/py.typed", "tandem/_core.pyi", "tandem/_torch.pyi", "tandem/__init__.py", "tandem/lib/libtandem.so",
-                     "tandem/stand_in/__main__.py", "tandem/stand_in/hook/sitecustomize.py", "tandem/stand_in/lib/libcudart.so.13"):
+                     "tandem/lib/libgomp.so.1", "tandem/stand_in/__main__.py", "tandem/stand_in/hook/sitecustomize.py",
+                     "tandem/stand_in/lib/libcudart.so.13", "tandem/adapters/sources/include/tandem/config.hpp",
+                     "tandem/adapters/sources/src/python/torch/CMakeLists.txt"):
             self.assertIn(name, names)
+        self.assertTrue(any(re.match(r"tandem/adapters/\d+\.\d+\.\d+/2\.\d+/_torch\..*so", name) for name in names), names)
         licences = [name for name in names if name.endswith("licenses/LICENSE")]
         self.assertEqual(len(licences), 1, names)
-        strangers = [name for name in names if not name.startswith(("tandem/", "tandem_dp-"))]
+        strangers = [name for name in names if not name.startswith(("tandem/", "tandem_dp-", "tandem_dp.libs/"))]
         self.assertEqual(strangers, [])
+        self.assertLessEqual(self.wheel.stat().st_size, 15 << 20)
+        self.assertIn("manylinux", self.wheel.name)
 
-    def test_source_distribution_is_complete(self):
+    def test_says_which_processor_it_needs(self):
+        unpacked = self.folder / "unpacked"
+        zipfile.ZipFile(self.wheel).extractall(unpacked)
+        for binary in ("lib/libtandem.so", "bin/tandem"):
+            self.assertRegex(run("readelf", "-n", unpacked / "tandem" / binary), "x86 ISA needed: .*x86-64-v2")
+
+    @unittest.skipUnless(can_be_entered(), "this user may not change the root folder")
+    def test_trains_where_there_is_python_alone(self):
+        root = BareRoot(self.folder / "root")
+        root.install(self.wheel, [sys.executable, "-m", "pip"])
+        self.assertEqual(root.python("-c", DEVICES), f"{64 << 20} 0 False\n")
+        told = json.loads(root.python("-m", "tandem", "compare", "--devices", "cpu:2", "--data", "digits", "--model", "mlp", "--steps", "2", "--json"))
+        self.assertIn("modes", told)
+        root.bring(TORCH, TORCH_INSIDE)
+        self.assertEqual(root.python("-c", STEP, path=TORCH_INSIDE), "True False True\n")
+        self.assertEqual(root.python("-c", RUNTIMES, path=TORCH_INSIDE), "1\n")
+        on_gpu = "import torch; print(torch.ones(2, device='cuda:3').sum().item())"
+        self.assertEqual(root.python("-m", "tandem.stand_in", "-c", on_gpu, path=TORCH_INSIDE), "2.0\n")
+
+
+class SourceTest(unittest.TestCase):
+    def test_distribution_is_complete(self):
         make = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
-        run(sys.executable, "-c", make, self.folder, cwd=ROOT)
-        (archive,) = self.folder.glob("*.tar.gz")
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        folder = pathlib.Path(scratch.name)
+        run(sys.executable, "-c", make, folder, cwd=ROOT)
+        (archive,) = folder.glob("*.tar.gz")
         with tarfile.open(archive) as files:
-            files.extractall(self.folder, filter="data")
-        (source,) = self.folder.glob("tandem_dp-*/")
+            files.extractall(folder, filter="data")
+        (source,) = folder.glob("tandem_dp-*/")
         held = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
         if shutil.which("git") and (ROOT / ".git").exists():
             known = set(run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines())

@@ -8,9 +8,11 @@
 #include "kernels/view.hpp"
 
 // oneDNN behind the kernels of the same names, in f32 and bf16. Each returns false, with nothing
-// done, where oneDNN has no fast implementation for the sizes or the CPU. Compiled
-// only where has_onednn: name these inside `if constexpr (has_onednn)`.
+// done, where oneDNN has no fast implementation for the sizes or the CPU, or is not linked.
 namespace tandem::kernels::onednn {
+
+/// Whether oneDNN is in the program (src/kernels/without_onednn is compiled where it is not).
+bool is_linked() noexcept;
 
 bool matmul(const HostStream& s, const View& a, const View& b, const View& bias, const View& c);
 bool conv2d(const HostStream& s,

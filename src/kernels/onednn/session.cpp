@@ -13,6 +13,8 @@
 #include "tandem/runtime/cpu_capability.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "kernels/onednn/fast_path.hpp"
+
 namespace tandem::kernels::onednn {
 namespace {
 
@@ -186,6 +188,10 @@ dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
+}
+
+bool is_linked() noexcept {
+  return true;
 }
 
 bool is_usable(const char* implementation) noexcept {
