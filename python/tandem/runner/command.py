@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tandem.gpu_memory.run import Run
     from tandem.runner.ddp_run import DdpRun
     from tandem.runner.plain_run import PlainRun
-    from tandem.runner.virtual_run import VirtualRun
+    from tandem.runner.recorded_run import RecordedRun
 
 _FORMS = """\
 python -m tandem {name} [OPTIONS] (PROGRAM.py | -m MODULE) [ARGUMENTS]
@@ -97,8 +97,10 @@ def _check(options: argparse.Namespace, virtual_devices: int) -> None:
         options.question = "memory"
     question = options.question
     if not virtual_devices and question in ("explain", "compare-ddp"):
-        other = "; on GPUs record a trace by torch.profiler, which tandem explain TRACE.json reads" if question == "explain" else ""
-        raise InvalidArgument(f"run: --{question} sees virtual devices alone: give --devices cpu:4{other}")
+        import torch
+
+        if not torch.cuda.is_available():
+            raise InvalidArgument(f"run: --{question}: PyTorch sees no GPU; give --devices cpu:4 for virtual devices, or cuda:4 for a stand-in's")
     if question == "compare-ddp" and (options.replace is not None or options.then == "continue"):
         raise InvalidArgument("run: --compare-ddp trains copies of the model in each way, and ends the program: leave out --replace and "
                               "--then continue")
@@ -116,15 +118,15 @@ def _replacement(options: argparse.Namespace, program: str) -> contextlib.Abstra
     return replacement(options.replace, program)
 
 
-def _run(options: argparse.Namespace, program: str, virtual_devices: int) -> Run | VirtualRun | DdpRun | PlainRun:
+def _run(options: argparse.Namespace, program: str, virtual_devices: int) -> Run | RecordedRun | DdpRun | PlainRun:
     if options.question == "compare-ddp":
         from tandem.runner.ddp_run import DdpRun
 
         return DdpRun(options, program, virtual_devices)
-    if virtual_devices:
-        from tandem.runner.virtual_run import VirtualRun
+    if virtual_devices or options.question == "explain":
+        from tandem.runner.recorded_run import RecordedRun
 
-        return VirtualRun(options, program, virtual_devices)
+        return RecordedRun(options, program, virtual_devices)
     if options.question is None:
         from tandem.runner.plain_run import PlainRun
 

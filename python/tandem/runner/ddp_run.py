@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import gc
 import inspect
@@ -77,10 +78,12 @@ class RecordedLoss:
 
 
 class DdpRun:
-    """Runs a program on virtual devices until its model has made the step that is wanted."""
+    """Runs a program until its model has made the step that is wanted. `count` is of virtual devices; 0: the program has GPUs."""
 
     def __init__(self, options: argparse.Namespace, name: str, count: int) -> None:
-        self._options, self._name, self._count = options, name, count
+        self._options, self._name = options, name
+        self._devices = cuda_as_virtual_devices(count) if count else contextlib.nullcontext()
+        self._kind, self._count = ("cpu", count) if count else ("cuda", torch.cuda.device_count())
         self._calls: list[Call] = []
         self._depth = 0
         self._steps = Steps(self._after_update)
@@ -89,7 +92,7 @@ class DdpRun:
     def around(self, call: Callable[[], object]) -> None:
         """Calls it, and tells how the step compares. What it raises comes out of here."""
         try:
-            with cuda_as_virtual_devices(self._count), self._steps, mock.patch.object(nn.Module, "__call__", self._called(nn.Module.__call__)):
+            with self._devices, self._steps, mock.patch.object(nn.Module, "__call__", self._called(nn.Module.__call__)):
                 call()
         except Ended:
             pass
@@ -102,11 +105,12 @@ class DdpRun:
 
     def _compare(self, model: nn.Module, batch: Any, loss: RecordedLoss, optimizer: type[torch.optim.Optimizer], options: dict[str, Any]) -> None:
         _leave_devices()
-        self._say(f"step {self._steps.made} of {type(model).__name__}, made again on one virtual device (single) and on {self._count}: by "
+        self._say(f"step {self._steps.made} of {type(model).__name__}, made again on one {'GPU' if self._kind == 'cuda' else 'virtual device'} (single) and on {self._count}: by "
                   "torch.nn.DataParallel (torch), in DDP's way (ddp), and so with divided optimizer state (sharded)")
         if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
             self._say("its batch norms have each replica's statistics in torch, and the batch's in the others, so that its weights differ")
-        result = tandem.compare(model, batch, loss, optimizer, modes=_MODES, steps=_STEPS, progress=False, **options)
+        devices = ",".join(f"{self._kind}:{i}" for i in range(self._count))
+        result = tandem.compare(model, batch, loss, optimizer, devices=devices, modes=_MODES, steps=_STEPS, progress=False, **options)
         print(f"\n{result.text()}", file=sys.stderr, flush=True)
         write(self._options, result)
 

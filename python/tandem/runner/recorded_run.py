@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a program for GPUs on virtual devices: what filled each of them in a step of it, or what the step did."""
+"""One run of a program on virtual devices or on GPUs: what filled each device in a step of it, or what the step did."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import threading
@@ -12,23 +13,29 @@ from collections.abc import Callable
 
 import torch
 
+import tandem
 from tandem import _core
 from tandem.errors import DeviceError
+from tandem.gpu_memory import GpuMemory
 from tandem.runner.program import Ended
 from tandem.runner.steps import Steps
 from tandem.runner.virtual_cuda import cuda_as_virtual_devices
 from tandem.runner.written import write
 
 _DEADLINE = 60  # seconds until a measurement has begun, or ended
-_MEASURES: dict[str, Callable[[Callable[[], object]], _core.Memory | _core.Explanation]] = {"memory": _core.memory, "explain": _core.explain}
+_Report = _core.Memory | _core.Explanation | GpuMemory
+_MEASURES: dict[str, Callable[[Callable[[], object]], _Report]] = {"memory": tandem.memory, "explain": tandem.explain}
 
 
-class VirtualRun:
-    """The measurement waits in a thread of its own while the program makes a step. Without a question nothing is measured."""
+class RecordedRun:
+    """The measurement waits in a thread of its own while the program makes a step. Without a question nothing is measured.
+
+    `count` is of virtual devices; 0: the program has GPUs.
+    """
 
     def __init__(self, options: argparse.Namespace, name: str, count: int) -> None:
         self._options, self._name, self._count = options, name, count
-        self._report: _core.Memory | _core.Explanation | None = None
+        self._report: _Report | None = None
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self._steps = Steps(self._after_update)
@@ -36,7 +43,7 @@ class VirtualRun:
     def around(self, call: Callable[[], object]) -> None:
         """Calls it, and tells of the step. What it raises comes out of here."""
         try:
-            with cuda_as_virtual_devices(self._count), self._steps:
+            with cuda_as_virtual_devices(self._count) if self._count else contextlib.nullcontext(), self._steps:
                 if self._options.step == 1:
                     self._begin()
                 call()
