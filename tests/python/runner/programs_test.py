@@ -31,8 +31,6 @@ class ProgramsTest(unittest.TestCase):
                     self.skipTest(f"{PACKAGES[program.stem]} is not there; scripts/setup --programs")
                 alone, done = self.alone(program), run(program)
                 self.assertEqual(alone.status, 0, alone.errors[-2000:])
-                if "not synchronised over PyTorch's GPUs yet" in done.errors:
-                    self.skipTest("batch norms over GPUs are not there yet")
                 self.assertEqual(done.status, 0, done.errors[-2000:])
                 self.assertRegex(done.errors, rf"{program.name}: tandem\.DataParallel of \w+ on \w+:0, \w+:1, \w+:2, \w+:3")
                 self.assertEqual(NUMBER.sub("#", done.output), NUMBER.sub("#", alone.output))
