@@ -4,6 +4,8 @@
 // Updates on flat ranges, by the ops of PyTorch's own single-tensor optimizers.
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include <ATen/ATen.h>
 
@@ -20,6 +22,28 @@ constexpr std::int64_t kPiece = std::int64_t{1} << 24;
 /// is 0. The numbers that it gets have the correction in them: r and step_size are those of
 /// AdamNumbers, and step_size m / (sqrt(v) / r + eps) = step_size r m / (sqrt(v) + eps r).
 constexpr float kUnbiased = 1e30F;
+
+/// That number on each GPU, where it stays: an update that asks for memory may be refused it.
+///
+/// Thread-safe.
+class UnbiasedSteps {
+ public:
+  static UnbiasedSteps& get() {
+    static UnbiasedSteps& all = *new UnbiasedSteps;
+    return all;
+  }
+  at::Tensor on(int ordinal) {
+    const std::scoped_lock lock(mutex_);
+    at::Tensor& step = made_[ordinal];
+    // From the host: PyTorch waits for such a copy, so that any stream may read it.
+    if (!step.defined()) step = at::full({}, kUnbiased, at::kFloat).to(gpu_of(ordinal));
+    return step;
+  }
+
+ private:
+  std::mutex mutex_;  // guards made_
+  std::map<int, at::Tensor> made_;
+};
 
 /// Calls f(part) for each piece of ranges of n elements, where part(p) is the piece of the range at
 /// p.
@@ -161,7 +185,7 @@ void TorchGpuKernels::adam(const Stream& stream,
            {whole(m)},
            {whole(v)},
            {},
-           {at::full({}, kUnbiased, at::device(gpu_of(ordinal)))},
+           {UnbiasedSteps::get().on(ordinal)},
            lr,
            k.means.beta1,
            k.means.beta2,

@@ -26,6 +26,13 @@ std::string said_of_memory(const c10::Error& e) {
   return text.substr(0, std::min(text.find(" If reserved but unallocated"), text.find('\n')));
 }
 
+std::string text_of(const std::string& device, const std::string& said) {
+  const std::string place = "out of memory on ";
+  return (said.starts_with(place) ? said : place + device + ": " + said) +
+         " Use a smaller batch or chunk on " + device +
+         ", or on_oom=\"replan\", which gives it fewer rows";
+}
+
 }  // namespace
 
 TorchReserved reserved_of(int ordinal) noexcept {
@@ -51,8 +58,6 @@ void begin_reserved_peak(int ordinal) {
 
 TorchOutOfMemory::TorchOutOfMemory(const std::string& device, int ordinal, const c10::Error& said)
     : OutOfMemory(device, 0, reserved_of(ordinal).now, reserved_of(ordinal).most, {}),
-      text_("out of memory on " + device + ": " + said_of_memory(said) +
-            " Use a smaller batch or chunk on " + device +
-            ", or on_oom=\"replan\", which gives it fewer rows") {}
+      text_(text_of(device, said_of_memory(said))) {}
 
 }  // namespace tandem::libtorch

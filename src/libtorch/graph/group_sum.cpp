@@ -7,9 +7,11 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include "tandem/autograd/row_group.hpp"
+#include "tandem/core/error.hpp"
 #include "tandem/libtorch/exchange.hpp"
 
 #include "libtorch/device/torch_differences.hpp"
@@ -34,7 +36,11 @@ class GroupSumNode final : public ReplicaNode {
 }  // namespace
 
 at::Tensor sum_over_group(const at::Tensor& x, const TorchSource& source) {
-  return to_torch(current_row_group()->all_reduce_sum(from_torch(x.detach(), source.device())));
+  try {
+    return to_torch(current_row_group()->all_reduce_sum(from_torch(x.detach(), source.device())));
+  } catch (const OutOfMemory& e) {  // an op of PyTorch's throws PyTorch's
+    TORCH_CHECK_WITH(OutOfMemoryError, false, e.what());
+  }
 }
 
 at::Tensor differentiable_sum_over_group(const at::Tensor& x,
