@@ -35,6 +35,7 @@ python -m tandem run --devices cpu:4 --explain train.py               on virtual
 python -m tandem run --replace gpu0_bsz=40,mode=sharded train.py      its torch.nn.DataParallel becomes tandem's; it runs to its end
 python -m tandem run --devices cpu:4 --replace= --memory train.py     the same with tandem's own options, up to the third step
 python -m tandem run --devices cpu:4 --compare-ddp --report page.html train.py
+python -m tandem run --largest-batch 32,64 train.py --batch {rows}    how many rows fit
 torchrun --nproc-per-node 4 -m tandem run train.py                    one process for each GPU, one page for all"""
 
 
@@ -55,6 +56,10 @@ def main(name: str, arguments: list[str]) -> None:
         _on_stand_in(count, name, arguments)
     try:
         _check(options, count)
+        if options.largest_batch:
+            from tandem.runner.largest_batch import tell_largest_batch
+
+            return tell_largest_batch(options, ["-m", *options.module] if options.module else options.program)
         with _replacement(options, program):
             _run(options, program, count).around(Program(program, rest, bool(options.module)).run)
     except Error as error:
@@ -93,6 +98,13 @@ def tell_help(name: str) -> None:
 
 def _check(options: argparse.Namespace, virtual_devices: int) -> None:
     """Raises InvalidArgument for options that do not go together."""
+    if options.largest_batch:
+        options.question = "largest-batch"
+        taken = {"--replace": options.replace is not None, "--report": options.report, "--snapshot": options.snapshot,
+                 "--then continue": options.then == "continue", "--devices cpu:N": virtual_devices}
+        for option in (name for name, given in taken.items() if given):
+            raise InvalidArgument(f"run: --largest-batch runs the program several times on GPUs, up to a step, and has numbers alone: leave out "
+                                  f"{option}; without a GPU give --devices cuda:4")
     if options.question is None and options.replace is None:
         options.question = "memory"
     question = options.question
@@ -163,6 +175,8 @@ def _parser(name: str) -> argparse.ArgumentParser:
                            ("explain", "what a step did, on which device and link"),
                            ("compare-ddp", "time, memory and bytes of a step by DataParallel and in the way of DDP")):
         questions.add_argument(f"--{question}", dest="question", action="store_const", const=question, help=f"tell {what}")
+    questions.add_argument("--largest-batch", type=_rows, metavar="ROWS,ROWS", help="tell how many rows fit, from a run with each of these "
+                           "numbers in the place of {rows} in the program's arguments")
     options.add_argument("--replace", metavar="OPTIONS", help="make the program's torch.nn.DataParallel a tandem.DataParallel, such as "
                          "gpu0_bsz=40,mode=sharded or chunk_sizes=40:72; --replace= has none")
     options.add_argument("--step", type=_positive, default=3, metavar="N", help="the step that is looked at, from 1 (3)")
@@ -182,6 +196,12 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("the first step is 1")
     return number
+
+
+def _rows(text: str) -> list[int]:
+    from tandem.runner.largest_batch import numbers_of
+
+    return numbers_of(text)
 
 
 def _devices(name: str, devices: str) -> tuple[str, int]:

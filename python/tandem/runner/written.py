@@ -24,7 +24,11 @@ def write(options: argparse.Namespace, report: Report) -> None:
     """
     for path, text in ((options.json, report.json), (options.report, report.html)):
         if path:
-            try:
-                pathlib.Path(path).write_text(text())
-            except OSError as error:
-                raise FileError(f"run: cannot write {path}: {error.strerror}") from error
+            write_file(path, text())
+
+
+def write_file(path: str, text: str) -> None:
+    try:
+        pathlib.Path(path).write_text(text)
+    except OSError as error:
+        raise FileError(f"run: cannot write {path}: {error.strerror}") from error
