@@ -23,7 +23,7 @@ class CommandTest(unittest.TestCase):
         for part in ("PROGRAM.py | -m MODULE", "SNAPSHOT.pickle", "--then {end,continue}", "--devices cuda:4 train.py"):
             self.assertIn(part, done.output)
         if "A model of tandem's own" in done.output:  # the program is built
-            self.assertLess(done.output.index("PROGRAM.py"), done.output.index("Options that most need"))
+            self.assertLess(done.output.index("PROGRAM.py"), done.output.index("Mode and sharding:"))
 
     def test_a_call_without_a_program(self):
         done = tandem("run", "--memory")
