@@ -20,7 +20,7 @@ class Tandem(ConanFile):
     license = "Apache-2.0"
     package_type = "static-library"
     settings = ("os", "arch", "compiler", "build_type")
-    exports_sources = ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*", "examples/data/*")
+    exports_sources = ("CMakeLists.txt", "LICENSE", "THIRD_PARTY_NOTICES.md", "cmake/*", "include/*", "src/*", "examples/data/*")
 
     def set_version(self):
         lists = load(self, os.path.join(self.recipe_folder, "CMakeLists.txt"))

@@ -13,7 +13,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # of the program and the plug-ins
 # What programs link that are built with it.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libopenblas-pthread-dev, zlib1g-dev, libfmt-dev")
-if(TANDEM_ONEDNN)
+if(TANDEM_ONEDNN AND TANDEM_ONEDNN_LIBRARY)
   string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libdnnl-dev, ocl-icd-opencl-dev")
 endif()
 if(TANDEM_HOST_THREADS STREQUAL "tbb")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""tandem.memory and tandem.explain: of PyTorch's GPUs where the program has tensors there, and of tandem's own devices otherwise."""
+"""tandem.memory and tandem.explain: of PyTorch's GPUs where there are any, and of tandem's own devices otherwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def memory(step: Callable[[], Any]) -> Memory | GpuMemory:
     """Calls step(), and tells what filled each device at its peak.
 
-    Those are PyTorch's GPUs if the program has tensors on them (torch.cuda), and tandem's default devices otherwise.
+    Those are PyTorch's GPUs if it sees any and nobody has asked for virtual devices, and tandem's default devices otherwise.
     """
     if _uses_gpus():
         from tandem.gpu_memory import measure
@@ -41,7 +41,6 @@ def explain(step: Callable[[], Any]) -> Explanation:
 
 
 def _uses_gpus() -> bool:
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return False
-    return any(torch.cuda.memory_allocated(gpu) for gpu in range(torch.cuda.device_count()))
+    torch, adapter = sys.modules.get("torch"), sys.modules.get("tandem._torch")
+    asked_for_virtual = adapter is not None and adapter.registered_devices() > 0
+    return torch is not None and torch.cuda.is_available() and not asked_for_virtual

@@ -11,6 +11,7 @@ import pathlib
 import tandem
 from tandem import _core
 
+_OLDEST = [2, 15]  # as in cmake/TandemTorchVersion.cmake
 ADAPTERS = pathlib.Path(__file__).parent / "adapters" / _core.version
 
 
@@ -19,10 +20,14 @@ def minor_of(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
 def known_versions() -> list[str]:
     """The minor versions of PyTorch that have an adapter, the oldest first."""
     found = {path.parent.name for path in ADAPTERS.glob("*/_torch.*so")}
-    return sorted(found, key=lambda version: [int(part) for part in version.split(".")])
+    return sorted(found, key=_numbers)
 
 
 def _adapter() -> pathlib.Path:
@@ -34,6 +39,9 @@ def _adapter() -> pathlib.Path:
     except ModuleNotFoundError as error:
         raise ImportError(f"tandem: this needs PyTorch {wanted}, and there is none: pip install 'torch=={wanted}.*'") from error
     version = minor_of(torch.__version__)
+    if version not in known and _numbers(version) < _OLDEST:
+        raise ImportError(f"tandem: this is PyTorch {torch.__version__}, and tandem is for {'.'.join(map(str, _OLDEST))} or later: "
+                          f"pip install 'torch=={wanted}.*'")
     if version not in known:
         have = f"adapters for PyTorch {', '.join(known)}" if known else "no adapter for any PyTorch"
         instead = f"install one of those (pip install 'torch=={wanted}.*'), or " if known else ""
@@ -44,5 +52,5 @@ def _adapter() -> pathlib.Path:
     return ADAPTERS / version
 
 
-tandem.__path__.append(str(_adapter()))
+tandem.__path__.insert(0, str(_adapter()))
 from tandem import _torch as _torch  # noqa: E402

@@ -84,7 +84,7 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 void write_json(const std::string& path, const nlohmann::json& json) {
-  write_text(path, json.dump(2) + "\n");
+  write_text(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace tandem::cli

@@ -37,9 +37,11 @@ class ImportTest(unittest.TestCase):
     def test_what_is_missing_is_said(self):
         known = sorted((path.name for path in ADAPTERS.iterdir()), key=lambda version: [int(part) for part in version.split(".")])
         self.assertIn(f"pip install 'torch=={known[-1]}.*'", self.run_with(None, ASKING))
-        other = self.run_with("__version__ = '1.2.3+cpu'", ASKING)
-        self.assertIn(f"this is PyTorch 1.2.3+cpu, and the package has adapters for PyTorch {', '.join(known)}", other)
-        self.assertIn("build one for PyTorch 1.2, which takes some minutes and a C++20 compiler: python -m tandem adapter", other)
+        old = self.run_with("__version__ = '2.8.0+cpu'", ASKING)
+        self.assertIn("this is PyTorch 2.8.0+cpu, and tandem is for 2.15 or later: pip install 'torch==", old)
+        other = self.run_with("__version__ = '98.7.6+cpu'", ASKING)
+        self.assertIn(f"this is PyTorch 98.7.6+cpu, and the package has adapters for PyTorch {', '.join(known)}", other)
+        self.assertIn("build one for PyTorch 98.7, which takes some minutes and a C++20 compiler: python -m tandem adapter", other)
 
     def test_an_adapter_of_another_tandem_is_not_seen(self):
         with tempfile.TemporaryDirectory() as folder:

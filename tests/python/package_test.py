@@ -75,8 +75,8 @@ class WheelTest(unittest.TestCase):
                      "tandem/adapters/sources/src/python/torch/CMakeLists.txt"):
             self.assertIn(name, names)
         self.assertTrue(any(re.match(r"tandem/adapters/\d+\.\d+\.\d+/2\.\d+/_torch\..*so", name) for name in names), names)
-        licences = [name for name in names if name.endswith("licenses/LICENSE")]
-        self.assertEqual(len(licences), 1, names)
+        for licence in ("LICENSE", "THIRD_PARTY_NOTICES.md"):
+            self.assertEqual(len([name for name in names if name.endswith(f"licenses/{licence}")]), 1, names)
         strangers = [name for name in names if not name.startswith(("tandem/", "tandem_dp-", "tandem_dp.libs/"))]
         self.assertEqual(strangers, [])
         self.assertLessEqual(self.wheel.stat().st_size, 15 << 20)

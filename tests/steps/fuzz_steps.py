@@ -142,8 +142,6 @@ def found_by_stand_in():
 
 def check(case):
     """@return what is wrong; None: nothing is."""
-    if on_gpus():  # where no others are
-        case = Case(dataclasses.replace(case.setup, norms="per_replica"), case.statements)
     try:
         finding = compare(case)
     except Changed as error:

@@ -17,6 +17,7 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/diagnosis/finding.hpp"
+#include "kernels/onednn/fast_path.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): as POSIX has it
 
@@ -43,7 +44,7 @@ Finding find_build() {
                    {"cudnn", has_cudnn},
                    {"nccl", has_nccl},
                    {"nvtx", has_nvtx},
-                   {"onednn", has_onednn},
+                   {"onednn", kernels::onednn::is_linked()},
                    {"host_threads", name(host_threads)}};
   std::vector<std::string> parts;
   for (const char* part : {"cuda", "cudnn", "nccl", "nvtx", "onednn"})

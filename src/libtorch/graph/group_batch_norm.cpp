@@ -3,6 +3,7 @@
 
 #include "libtorch/graph/group_batch_norm.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <tuple>
@@ -16,11 +17,15 @@
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include "tandem/autograd/row_group.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/logical_device.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/device/torch_differences.hpp"
 #include "libtorch/graph/group_sum.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/replica_scope.hpp"
+#include "runtime/gpu/gpu_device.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -199,9 +204,25 @@ class GroupBatchNormNode final : public ReplicaNode {
   double eps_;
 };
 
+/// PyTorch has one thread for the backwards of a GPU, in which its replicas cannot meet.
+void check_alone_on_gpu(const at::Tensor& x) {
+  const auto made = Runtime::instance().made(DeviceType::cuda);
+  const auto here = std::ranges::count_if(
+      made, [&](const LogicalDevice* d) { return d->gpu()->ordinal() == x.get_device(); });
+  TANDEM_CHECK(
+      here <= 1,
+      "batch_norm: GPU ",
+      x.get_device(),
+      " has ",
+      here,
+      " devices, whose backwards PyTorch runs one after the other, so that they cannot share "
+      "the statistics of the whole batch; give batch_norm per_replica, or each a GPU");
+}
+
 at::Tensor synchronised(const BatchNormCall& c, const std::shared_ptr<TorchSource>& source) {
   const bool records = c10::GradMode::is_enabled() &&
                        torch::autograd::any_variable_requires_grad({c.x, c.weight, c.bias});
+  if (records) check_alone_on_gpu(c.x);
   at::Tensor mean, invstd, counts, y;
   {
     const at::AutoDispatchBelowADInplaceOrView off_graph;

@@ -14,6 +14,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 
+#include "tandem/core/check.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
@@ -152,6 +153,21 @@ std::unique_ptr<at::ObserverContext> begin_anywhere(const at::RecordFunction& op
   return own_scopes > 0 ? nullptr : begin_observed(op);
 }
 
+/// An error in a callback would be lost: so it comes before.
+void check_told_apart() {
+  std::unordered_map<int, Device> first;
+  for (const LogicalDevice* d : Runtime::instance().made(DeviceType::cuda)) {
+    const auto [other, is_first] = first.emplace(d->gpu()->ordinal(), d->device());
+    TANDEM_CHECK(is_first,
+                 other->second,
+                 " and ",
+                 d->device(),
+                 " are devices of GPU ",
+                 other->first,
+                 ", whose work PyTorch does not tell apart: it is not recorded; give each a GPU");
+  }
+}
+
 at::RecordFunctionCallback callback(at::RecordFunctionCallback::StartCallback start) {
   return at::RecordFunctionCallback(start).needsInputs(true).scopes({at::RecordScope::FUNCTION});
 }
@@ -161,13 +177,12 @@ at::RecordFunctionCallback callback(at::RecordFunctionCallback::StartCallback st
 LogicalDevice& device_on_gpu(int ordinal) {
   std::vector<LogicalDevice*> all = Runtime::instance().made(DeviceType::cuda);
   std::erase_if(all, [&](const LogicalDevice* d) { return d->gpu()->ordinal() != ordinal; });
-  if (all.empty()) return logical_device({DeviceType::cuda, ordinal});
-  const auto replica = static_cast<std::size_t>(std::max(context().replica, 0));
-  return *all[std::min(replica, all.size() - 1)];
+  return all.empty() ? logical_device({DeviceType::cuda, ordinal}) : *all.front();
 }
 
 GpuOps::GpuOps(Threads threads) : threads_(threads) {
   if (Runtime::instance().observers() == nullptr) return;
+  check_told_apart();
   if (threads == Threads::all) {
     handle_ = at::addGlobalCallback(callback(&begin_anywhere));
   } else {

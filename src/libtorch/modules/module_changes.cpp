@@ -11,6 +11,7 @@
 #include <ATen/Parallel.h>
 
 #include "tandem/libtorch/exchange.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/access.hpp"
 
 #include "libtorch/gpu/gpu_comparison.hpp"
@@ -101,6 +102,10 @@ void ModuleChanges::tell_tandem() {
 }
 
 void ModuleChanges::find_unseen() const {
+  const ContextScope comparison_of([](Context& c) {
+    c.phase = Phase::replicate;
+    c.category = Category::parameter;
+  });
   const auto& slots = sources_.front()->slots();
   const bool on_gpus = sources_.front()->device().type == DeviceType::cuda;
   GpuComparison comparison;

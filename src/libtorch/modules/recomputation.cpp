@@ -24,15 +24,17 @@ class Recomputation {
  public:
   explicit Recomputation(const ForwardPlace& place)
       : source_(place.source()), context_(place.in_backward()), scope_(place.source()) {}
+  ~Recomputation() = default;
+  Recomputation(const Recomputation&) = delete;
+  Recomputation& operator=(const Recomputation&) = delete;
+
   /// What it has written to buffers comes to the module, as on one device; within a call the call
   /// sees to that.
-  ~Recomputation() {
+  void keep_buffers() const {
     const auto& group = current_row_group();
     if (is_backward_outside_of_calls() && (group == nullptr || group->rank() == 0))
       source_->keep_buffers();
   }
-  Recomputation(const Recomputation&) = delete;
-  Recomputation& operator=(const Recomputation&) = delete;
 
  private:
   std::shared_ptr<TorchSource> source_;
@@ -96,7 +98,7 @@ std::shared_ptr<const Context> ForwardPlace::in_backward() const {
 }
 
 void recompute_from(const std::shared_ptr<const ForwardPlace>& place) {
-  current_recomputation.reset();
+  if (const auto ended = std::move(current_recomputation)) ended->keep_buffers();
   if (place != nullptr && is_in_backward())
     current_recomputation = std::make_unique<Recomputation>(*place);
   if (place == nullptr && std::exchange(keeps_host_generator, false)) HostGenerator::get().leave();

@@ -15,6 +15,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/detail/torch_device.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "libtorch/exchange/paired_elements.hpp"
@@ -230,7 +231,8 @@ bool TorchSource::is_on_host() const noexcept {
   return slots_.empty() || slots_.front().own.device().is_cpu();
 }
 
-void TorchSource::keep_buffers() const noexcept {
+void TorchSource::keep_buffers() const {
+  const ContextScope comparison_of([](Context& c) { c.category = Category::buffer; });
   const auto first = ops_.first.lock();
   const auto& own = first == nullptr ? slots_ : first->slots_;
   GpuComparison comparison;

@@ -87,7 +87,7 @@ class TorchSource final : public parallel::ReplicaSource {
   const std::shared_ptr<const std::string>& class_name() const noexcept { return class_name_; }
   const std::vector<Slot>& slots() const noexcept { return slots_; }
   /// Gives the user's module the buffers of this copy that differ, outside of a call.
-  void keep_buffers() const noexcept;
+  void keep_buffers() const;
   Device device() const noexcept { return device_; }
   GradientSink& sink() const noexcept { return *sink_; }
   Ops& ops() noexcept { return ops_; }

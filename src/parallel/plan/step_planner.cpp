@@ -11,6 +11,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/gpu/step_memory.hpp"
+
 namespace tandem::parallel {
 namespace {
 
@@ -144,6 +146,16 @@ void StepPlanner::check_times() const {
                  "for the least peak, or give chunk sizes");
 }
 
+void StepPlanner::check_memory() const {
+  for (const Device device : devices_)
+    TANDEM_CHECK(
+        !shares_other_memory(logical_device(device)),
+        "step model: ",
+        device,
+        " has a GPU with other devices, and PyTorch's memory there is that of all; plan where "
+        "each device has a GPU, or give chunk sizes");
+}
+
 std::vector<StepProbe> StepPlanner::probe(std::int64_t batch_rows, const Rehearse& rehearse) const {
   std::vector<std::int64_t> has_room(devices_.size(), 1);  // 0: for no rows
   const auto each = [&](std::int64_t n) {
@@ -181,6 +193,7 @@ std::vector<StepProbe> StepPlanner::probe(std::int64_t batch_rows, const Rehears
 // are moved to what the planned rows are seen to need.
 StepModel StepPlanner::measure(const BatchSize& batch, const Rehearse& rehearse) const {
   check_times();
+  check_memory();
   const std::size_t n = devices_.size();
   TANDEM_CHECK(is_large_enough(batch),
                "step model: a batch of ",

@@ -44,6 +44,7 @@ class StepPlanner {
 
  private:
   /// Takes steps without effect, to which a model can be fitted.
+  void check_memory() const;
   std::vector<StepProbe> probe(std::int64_t batch_rows, const Rehearse& rehearse) const;
   /// @throws InvalidArgument  rows are to go by times, and a device computes nothing.
   void check_times() const;

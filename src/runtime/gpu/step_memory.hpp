@@ -15,15 +15,20 @@
 // another library's, what that library has reserved: it has the activations, too.
 namespace tandem {
 
+/// Whether its GPU's memory is another library's, and of several logical devices.
+inline bool shares_other_memory(const LogicalDevice& device) {
+  const GpuDevice* const gpu = device.gpu();
+  if (gpu == nullptr || !gpu->reserved()) return false;
+  const auto made = Runtime::instance().made(DeviceType::cuda);
+  return std::ranges::count_if(made, [&](const LogicalDevice* d) {
+           return d->gpu()->ordinal() == gpu->ordinal();
+         }) > 1;
+}
+
 /// The GPU, if its memory is another library's and this is its only logical device.
 inline const GpuDevice* gpu_of_other_memory(const LogicalDevice& device) {
   const GpuDevice* const gpu = device.gpu();
-  if (gpu == nullptr || !gpu->reserved()) return nullptr;
-  const auto made = Runtime::instance().made(DeviceType::cuda);
-  const bool is_alone = std::ranges::count_if(made, [&](const LogicalDevice* d) {
-                          return d->gpu()->ordinal() == gpu->ordinal();
-                        }) == 1;
-  return is_alone ? gpu : nullptr;
+  return gpu == nullptr || !gpu->reserved() || shares_other_memory(device) ? nullptr : gpu;
 }
 
 /// The bytes that a step may have there: the device's limit, or what its GPU has. SIZE_MAX: any.

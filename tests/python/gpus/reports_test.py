@@ -3,6 +3,8 @@
 """tandem.explain and tandem.compare on PyTorch's GPUs: bytes by link, times of the GPUs' streams, memory by cause."""
 
 import json
+import subprocess
+import sys
 import unittest
 
 import torch
@@ -11,6 +13,11 @@ from torch.nn import functional as F
 
 import tandem
 
+FIRST = """
+import torch
+import tandem
+print(tandem.explain(lambda: tandem.DataParallel(torch.nn.Linear(8, 8).cuda())(torch.ones(8, 8).cuda()).sum().backward()).json())
+"""
 GPUS = 4
 ROWS, IN, HIDDEN, OUT = 16, 8, 32, 4
 
@@ -67,8 +74,15 @@ class ExplainTest(unittest.TestCase):
         for other in ("cuda:1", "cuda:2", "cuda:3"):
             self.assertGreaterEqual(links["cuda:0", other]["parameter"], bytes_of(model))
             self.assertEqual(links["cuda:0", other]["input"], inputs)
+            self.assertLessEqual(set(links["cuda:0", other]), {"parameter", "input", "gradient"})
         gradients = sum(categories.get("gradient", 0) for categories in links.values())  # by a tree or a ring, as for their size
         self.assertGreaterEqual(gradients, (GPUS - 1) * bytes_of(model), links)
+
+    def test_a_step_that_is_the_first_on_a_gpu(self):
+        """In a process of its own: nothing is on a GPU before."""
+        told = json.loads(subprocess.run([sys.executable, "-B", "-c", FIRST], capture_output=True, text=True, timeout=100, check=True).stdout)
+        self.assertEqual([device["name"] for device in told["devices"]], [f"cuda:{i}" for i in range(GPUS)])
+        self.assertIn(("cuda:0", "cuda:1"), links_of(told))
 
     def test_a_loss_outside_of_the_replicas(self):
         model = make_model()
