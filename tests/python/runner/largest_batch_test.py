@@ -33,7 +33,7 @@ LARGEST = ("-m", "tandem", "run", "--largest-batch")
 
 
 def on_two_gpus(*arguments):
-    return launched.run(*arguments, options=("--gpus", 2, "--memory", "128MiB"))
+    return launched.run(*arguments, options=("--gpus", 2, "--memory", "256MiB"))
 
 
 @launched.needed
@@ -51,11 +51,11 @@ class LargestBatchTest(unittest.TestCase):
         done = on_two_gpus(*LARGEST, "1000,2000", "--json", numbers, self.program, "--batch", "{rows}")
         self.assertEqual((done.status, done.output), (0, ""), done.errors)
         most = int(re.search(r"train\.py: about (\d+) rows fit", done.errors)[1])
-        self.assertRegex(done.errors, r"1000 rows +2000 rows +a row more +of\n *cuda:0 .* 128\.0 MiB\n *cuda:1 ")
+        self.assertRegex(done.errors, r"1000 rows +2000 rows +a row more +of\n *cuda:0 .* 256\.0 MiB\n *cuda:1 ")
         told = json.loads(numbers.read_text())
         self.assertEqual((told["largest_batch"], told["measured_rows"]), (most, [1000, 2000]))
         self.assertEqual([device["name"] for device in told["devices"]], ["cuda:0", "cuda:1"])
-        fits = on_two_gpus(self.program, "--batch", most * 9 // 10)
+        fits = on_two_gpus(self.program, "--batch", most * 3 // 4)
         self.assertEqual((fits.status, fits.output), (0, "trained\n"), fits.errors)
         more = on_two_gpus(self.program, "--batch", most * 11 // 10)
         self.assertIn("OutOfMemoryError", more.errors)

@@ -21,7 +21,7 @@ class ProgramsTest(unittest.TestCase):
     def setUpClass(cls):
         cls.plain = launched.Forks(())
         cls.addClassCleanup(cls.plain.close)
-        cls.alone = functools.cache(cls.plain.run)
+        cls.alone = staticmethod(functools.cache(cls.plain.run))  # which would take the test as its first argument
 
     def check(self, run):
         """run(program) is to print what the program prints alone."""
