@@ -109,7 +109,7 @@ class DdpRun:
                   "torch.nn.DataParallel (torch), in DDP's way (ddp), and so with divided optimizer state (sharded)")
         if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
             self._say("its batch norms have each replica's statistics in torch, and the batch's in the others, so that its weights differ")
-        devices = ",".join(f"{self._kind}:{i}" for i in range(self._count))
+        devices = f"cpu:{self._count}" if self._kind == "cpu" else ",".join(f"cuda:{i}" for i in range(self._count))
         result = tandem.compare(model, batch, loss, optimizer, devices=devices, modes=_MODES, steps=_STEPS, progress=False, **options)
         print(f"\n{result.text()}", file=sys.stderr, flush=True)
         write(self._options, result)
