@@ -108,6 +108,13 @@ def _check(options: argparse.Namespace, virtual_devices: int) -> None:
     if options.question is None and options.replace is None:
         options.question = "memory"
     question = options.question
+    if question in ("explain", "compare-ddp", "largest-batch"):
+        from tandem.gpu_memory.ranks import Job
+
+        job = Job.of_launcher()
+        if job is not None:
+            raise InvalidArgument(f"run: --{question} looks at one process, and torchrun has started {job.size} here: start the program without "
+                                  "torchrun, or ask --memory, which tells of all processes")
     if not virtual_devices and question in ("explain", "compare-ddp"):
         import torch
 

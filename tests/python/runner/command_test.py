@@ -45,6 +45,7 @@ if __name__ == "__main__":
 """
 
 
+
 class CommandTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -64,8 +65,8 @@ class CommandTest(unittest.TestCase):
         """Paths for numbers and a page, and what they are to be read with."""
         return self.folder / "a.json", self.folder / "a.html"
 
-    def refused(self, *arguments):
-        done = self.forks.run("-m", "tandem", "run", *arguments)
+    def refused(self, *arguments, **variables):
+        done = self.forks.run("-m", "tandem", "run", *arguments, **variables)
         self.assertNotEqual(done.status, 0)
         self.assertEqual(done.output, "")
         self.assertNotIn("Traceback", done.errors)
@@ -155,6 +156,12 @@ class CommandTest(unittest.TestCase):
             self.assertEqual(done.status, 0, done.errors[-2000:])
             for mode in json.loads(numbers.read_text())["modes"]:
                 self.assertLess(mode.get("max_relative_difference", 0), 1e-4, (program, mode["mode"]))
+
+    def test_what_looks_at_one_process_is_refused_under_a_launcher(self):
+        for option, *rest in (["--explain", "--devices", "cpu:2"], ["--compare-ddp", "--devices", "cpu:2"], ["--largest-batch", "32,64"]):
+            with self.subTest(option):
+                self.assertRegex(self.refused(option, *rest, self.program, RANK="1", LOCAL_WORLD_SIZE="2"),
+                                 f"run: {option} looks at one process, and torchrun has started 2 here: .* ask --memory")
 
     def test_compare_ddp_without_a_step(self):
         done = self.run_on("cpu:3", "--compare-ddp", "--step", 9)
