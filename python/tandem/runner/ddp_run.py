@@ -40,10 +40,10 @@ class Call:
         self.inputs, self.kwargs = inputs, kwargs
         self.gradients: dict[int, torch.Tensor] = {}  # by the output's place
 
-    def watch(self, outputs: Any) -> None:
+    def watch(self, outputs: Any, unscaled: Callable[[torch.Tensor], torch.Tensor]) -> None:
         for place, x in enumerate(tree_leaves(outputs)):
             if isinstance(x, torch.Tensor) and x.requires_grad:
-                x.register_hook(lambda gradient, place=place: self.gradients.__setitem__(place, gradient.detach()))
+                x.register_hook(lambda gradient, place=place: self.gradients.__setitem__(place, unscaled(gradient.detach())))
 
     def trains(self, optimizer: torch.optim.Optimizer) -> bool:
         own = {id(p) for p in self.model.parameters()}
@@ -86,13 +86,15 @@ class DdpRun:
         self._kind, self._count = ("cpu", count) if count else ("cuda", torch.cuda.device_count())
         self._calls: list[Call] = []
         self._depth = 0
+        self._scale = 1.0  # of the loss that is on its way back, by torch.amp.GradScaler
         self._steps = Steps(self._after_update)
         self._found: tuple[nn.Module, Any, RecordedLoss, type[torch.optim.Optimizer], dict[str, Any]] | None = None
 
     def around(self, call: Callable[[], object]) -> None:
         """Calls it, and tells how the step compares. What it raises comes out of here."""
         try:
-            with self._devices, self._steps, mock.patch.object(nn.Module, "__call__", self._called(nn.Module.__call__)):
+            with (self._devices, self._steps, mock.patch.object(nn.Module, "__call__", self._called(nn.Module.__call__)),
+                  mock.patch.object(torch.amp.GradScaler, "scale", self._scaled(torch.amp.GradScaler.scale))):
                 call()
         except Ended:
             pass
@@ -127,10 +129,21 @@ class DdpRun:
             finally:
                 self._depth -= 1
             self._calls.append(Call(module, inputs, kwargs))
-            self._calls[-1].watch(outputs)
+            self._calls[-1].watch(outputs, self._unscaled)
             return outputs
 
         return call
+
+    def _scaled(self, own: Callable[..., Any]) -> Callable[..., Any]:
+        def scale(scaler: torch.amp.GradScaler, outputs: Any) -> Any:
+            self._scale = scaler.get_scale()
+            return own(scaler, outputs)
+
+        return scale
+
+    def _unscaled(self, gradient: torch.Tensor) -> torch.Tensor:
+        """In 32 bits at least, as small ones are none in 16 bits without the scale."""
+        return gradient if self._scale == 1.0 else gradient.to(torch.promote_types(gradient.dtype, torch.float32)) / self._scale
 
     def _after_update(self, optimizer: torch.optim.Optimizer) -> None:
         if self._steps.made == self._options.step:
@@ -138,6 +151,7 @@ class DdpRun:
             self._calls.clear()
             raise Ended(0)
         self._calls.clear()
+        self._scale = 1.0
 
     def _step_of(self, optimizer: torch.optim.Optimizer) -> Any:
         """A copy on the host: nothing of the program stays on the devices."""
@@ -171,7 +185,7 @@ def _leave_devices() -> None:
 
 
 def _options_of(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """What it was made with, but for what is as it is by default."""
+    """What it was made with, but for what is as it is by default. The rate is always there, as tandem.compare has a default of its own."""
     known = inspect.signature(type(optimizer).__init__).parameters
     given = {name: value for name, value in optimizer.param_groups[0].items() if name in known and name != "params"}
-    return {name: float(value) if isinstance(value, torch.Tensor) else value for name, value in given.items() if value != known[name].default}
+    return {name: float(value) if isinstance(value, torch.Tensor) else value for name, value in given.items() if name == "lr" or value != known[name].default}

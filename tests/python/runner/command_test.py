@@ -44,6 +44,32 @@ if __name__ == "__main__":
     sys.exit(5)
 """
 
+# It tells what tandem.compare is to train with, and the program what its own loss has.
+TELLS = """\
+import sys
+from unittest import mock
+import tandem
+from tandem.runner.command import main
+
+def told(model, batch, loss, optimizer, **options):
+    print(type(model).__name__, options["lr"], f"{batch[1][0].abs().max().item():.5e}")
+    sys.exit(0)
+
+with mock.patch.object(tandem, "compare", told):
+    main("run", sys.argv[1:])
+"""
+SCALED = """\
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.DataParallel(nn.Linear(8, 4).to("cuda"))
+optimizer, scaler = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler("cuda")
+x, y = torch.randn(6, 8).to("cuda"), torch.randn(6, 4).to("cuda")
+out = model(x)
+print("Linear 0.001", f"{(2 * (out - y) / y.numel()).abs().max().item():.5e}", flush=True)
+scaler.scale(nn.functional.mse_loss(out, y)).backward()
+scaler.step(optimizer)
+"""
 
 
 class CommandTest(unittest.TestCase):
@@ -156,6 +182,15 @@ class CommandTest(unittest.TestCase):
             self.assertEqual(done.status, 0, done.errors[-2000:])
             for mode in json.loads(numbers.read_text())["modes"]:
                 self.assertLess(mode.get("max_relative_difference", 0), 1e-4, (program, mode["mode"]))
+
+    def test_compare_ddp_has_the_programs_rate_and_the_gradients_without_a_scale(self):
+        driver, program = self.folder / "tells.py", self.folder / "scaled.py"
+        driver.write_text(TELLS)
+        program.write_text(SCALED)
+        done = self.forks.run(driver, "--devices", "cpu:2", "--compare-ddp", "--step", 1, program)
+        self.assertEqual(done.status, 0, done.errors)
+        wanted, told = done.output.splitlines()
+        self.assertEqual(told, wanted)
 
     def test_what_looks_at_one_process_is_refused_under_a_launcher(self):
         for option, *rest in (["--explain", "--devices", "cpu:2"], ["--compare-ddp", "--devices", "cpu:2"], ["--largest-batch", "32,64"]):
