@@ -30,13 +30,14 @@ from tandem.runner.written import write
 
 _MODES = ("single", "torch", "ddp", "sharded")
 _STEPS = 5  # that are timed in each mode
+_WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
 
 class Call:
     """A call of a model in training, with the gradients that its outputs got."""
 
     def __init__(self, model: nn.Module, inputs: Any, kwargs: Any) -> None:
-        self.model = model.module if isinstance(model, nn.DataParallel) else model
+        self.model = model.module if isinstance(model, _WRAPPERS) else model
         self.inputs, self.kwargs = inputs, kwargs
         self.gradients: dict[int, torch.Tensor] = {}  # by the output's place
 

@@ -77,21 +77,30 @@ def replacement(text: str, name: str) -> contextlib.AbstractContextManager[None]
 @contextlib.contextmanager
 def _replaced(options: dict[str, Any], name: str) -> Iterator[None]:
     """Tells what was replaced on stderr, as the program's output is its own."""
+    from torch.nn.parallel import DistributedDataParallel
+
     from tandem import replace_data_parallel
     from tandem.data_parallel import DataParallel
 
     made: list[str] = []
-    init = DataParallel.__init__
+    left: list[type] = []
+    init, init_ddp = DataParallel.__init__, DistributedDataParallel.__init__
 
     def told(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         made.append(f"{type(self.module).__name__} on {', '.join(self._options['devices'])}")
 
+    def told_ddp(self: Any, *args: Any, **kwargs: Any) -> None:
+        left.append(type(self))
+        init_ddp(self, *args, **kwargs)
+
     try:
-        with mock.patch.object(DataParallel, "__init__", told), replace_data_parallel(**options):
+        with (mock.patch.object(DataParallel, "__init__", told), mock.patch.object(DistributedDataParallel, "__init__", told_ddp),
+              replace_data_parallel(**options)):
             yield
     finally:
         what = f"tandem.DataParallel of {'; '.join(dict.fromkeys(made))}" if made else (
+            "nothing was replaced: its DistributedDataParallel has one process for each GPU, and is left as it is" if left else
             "nothing was replaced, as it made no torch.nn.DataParallel; where there are no GPUs give --devices cpu:4, and where the program "
             "does not wrap its model add model = torch.nn.DataParallel(model)")
         print(f"{os.path.basename(name)}: {what}", file=sys.stderr, flush=True)

@@ -70,6 +70,17 @@ print("Linear 0.001", f"{(2 * (out - y) / y.numel()).abs().max().item():.5e}", f
 scaler.scale(nn.functional.mse_loss(out, y)).backward()
 scaler.step(optimizer)
 """
+PROCESS_OF_DDP = """\
+import sys
+import torch
+from torch import nn
+torch.distributed.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=0, world_size=1)
+model = nn.parallel.DistributedDataParallel(nn.Linear(8, 4).to("cuda"))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.randn(6, 8).to("cuda")).square().mean().backward()
+optimizer.step()
+torch.distributed.destroy_process_group()
+"""
 
 
 class CommandTest(unittest.TestCase):
@@ -191,6 +202,17 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(done.status, 0, done.errors)
         wanted, told = done.output.splitlines()
         self.assertEqual(told, wanted)
+
+    @launched.needed
+    def test_a_program_of_ddp_on_gpus(self):
+        driver, program = self.folder / "tells.py", self.folder / "process.py"
+        driver.write_text(TELLS)
+        program.write_text(PROCESS_OF_DDP)
+        done = launched.run(driver, "--compare-ddp", "--step", 1, program, self.folder / "store", options=("--gpus", "2"))
+        self.assertEqual((done.status, done.output[:11]), (0, "Linear 0.1 "), done.errors)
+        done = launched.run("-m", "tandem", "run", "--replace=", program, self.folder / "store2", options=("--gpus", "2"))
+        self.assertEqual(done.status, 0, done.errors)
+        self.assertIn("process.py: nothing was replaced: its DistributedDataParallel has one process for each GPU, and is left as it is", done.errors)
 
     def test_what_looks_at_one_process_is_refused_under_a_launcher(self):
         for option, *rest in (["--explain", "--devices", "cpu:2"], ["--compare-ddp", "--devices", "cpu:2"], ["--largest-batch", "32,64"]):
