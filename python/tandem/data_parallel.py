@@ -90,10 +90,7 @@ def devices_of(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | No
         return kind, _core.default_devices() if kind == "cpu" else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     if not isinstance(devices, str):
         return kind, [library_name(device, kind) for device in devices]
-    names = _core.configure_devices(devices)
-    if kind == "cuda":
-        limit_gpus(devices, names)
-    return kind, names
+    return kind, _core.configure_devices(devices)
 
 
 def _check_not_on_gpu(module: torch.nn.Module) -> None:
@@ -176,6 +173,7 @@ class DataParallel(Methods):
             torch_device.register_devices()
         self._options = _Options(options | {"devices": names, "output_device": output, "dim": dim})
         self._replicas = _torch.DataParallel(Copies(module), self._options)
+        limit_gpus(devices, names)  # which outlasts a wrapper, so not before this one's options are known to be right
         asks_for_home = device_ids is not None or kind == "cuda"
         self._home = torch.device("tandem" if kind == "cpu" else kind, self.device_ids[0]) if asks_for_home else None
         if self._home is not None and len(names) == 1:

@@ -100,6 +100,17 @@ class OutOfMemoryTest(unittest.TestCase):
         wrapper.step(batch, loss_of)
         self.check_gradients(model, batch)
 
+    def test_a_limit_of_the_first_gpu_by_its_short_name(self):
+        wrapper = tandem.DataParallel(model_on_gpu(), devices="cuda@100MiB,cuda:1")
+        self.assertEqual(wrapper.device_ids, [0, 1])
+        self.assertEqual([torch.cuda.get_per_process_memory_fraction(gpu) < 1 for gpu in (0, 1)], [True, False])
+
+    def test_a_wrapper_that_is_refused_limits_nothing(self):
+        for options in ({"mode": "fast"}, {"chunks": "fast"}):
+            with self.assertRaises(tandem.InvalidArgument):
+                tandem.DataParallel(model_on_gpu(), devices="cuda:0@100MiB,cuda:1@100MiB", **options)
+            self.assertEqual([torch.cuda.get_per_process_memory_fraction(gpu) for gpu in (0, 1)], [1, 1])
+
     def test_the_largest_batch_fits_and_one_more_row_does_not(self):
         wrapper = tandem.DataParallel(model_on_gpu(), devices="cuda:0@160MiB,cuda:1@100MiB", chunks="planned")
         found = wrapper.find_largest_batch(batch_of, loss_of)
