@@ -23,7 +23,7 @@ def note_held(notes: Notes, names: dict[int, str]) -> None:
         if issubclass(kind, torch.Tensor):
             if x.is_cuda:
                 notes.add(x, causes.HELD, f"{str(x.dtype).removeprefix('torch.')}{list(x.shape)}")
-                if isinstance(x, nn.Parameter) and x.grad is not None:
+                if isinstance(x, nn.Parameter) and (x.is_leaf or x.retains_grad) and x.grad is not None:  # PyTorch warns of others
                     notes.add(x.grad, causes.GRADIENT, names.get(id(x), ""))
         elif issubclass(kind, torch.optim.Optimizer):
             for parameter, state in x.state.items():

@@ -23,7 +23,8 @@ class _Process(ctypes.Structure):
 
 
 def other_processes(gpus: list[int]) -> dict[int, dict[str, int]]:
-    """By GPU of PyTorch's: bytes by the name and number of each process but this one. Empty where NVML is not there or does not tell."""
+    """By GPU of PyTorch's: bytes by the name and number of each process but this one. Empty where NVML is not there or does not tell,
+    and in a container whose processes have numbers of its own."""
     with _nvml() as nvml:
         return {gpu: _of_gpu(nvml, gpu) for gpu in gpus} if nvml else {}
 
@@ -51,7 +52,10 @@ def _of_gpu(nvml: Any, gpu: int) -> dict[str, int]:
         return {}
     if nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle, ctypes.byref(count), found) != _SUCCESS:
         return {}
-    others = (process for process in found[: count.value] if process.pid != os.getpid() and process.nbytes != _NOT_KNOWN)
+    told = found[: count.value]
+    if all(process.pid != os.getpid() for process in told):
+        return {}  # its numbers are not those of this container, so that this process would count as another
+    others = (process for process in told if process.pid != os.getpid() and process.nbytes != _NOT_KNOWN)
     return {f"{_name(process.pid)} ({process.pid})": process.nbytes for process in others}
 
 

@@ -3,7 +3,10 @@
 """tandem.memory names the parts of a wrapper on PyTorch's GPUs: kept copies, their gradients, the optimizer's shares, exchanges."""
 
 import ctypes
+import os
 import unittest
+import warnings
+from unittest import mock
 
 import torch
 from control import LIBRARY
@@ -11,6 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import tandem
+from tandem.gpu_memory.processes import other_processes
 
 ROWS, WIDTH = 256, 256
 
@@ -101,6 +105,23 @@ class MemoryTest(unittest.TestCase):
             LIBRARY.stand_in_occupy(2, 4711, ctypes.c_size_t(0))
         self.assertEqual([list(gpu.other_processes.values()) for gpu in report.gpus], [[], [], [3 << 30], []])
         self.assertRegex(report.text(), r"GiB in use outside of PyTorch \(.+ \(4711\) has 3.0 GiB\)")
+
+    def test_no_other_process_is_named_where_this_one_has_another_number(self):
+        LIBRARY.stand_in_occupy(0, 4711, ctypes.c_size_t(3 << 30))
+        self.addCleanup(LIBRARY.stand_in_occupy, 0, 4711, ctypes.c_size_t(0))
+        torch.ones(1, device="cuda:0")
+        self.assertEqual(list(other_processes([0])[0].values()), [3 << 30])
+        with mock.patch.object(os, "getpid", lambda: 1):  # as in a container
+            self.assertEqual(other_processes([0]), {0: {}})
+
+    def test_a_parameter_that_is_computed_is_not_warned_of(self):
+        frozen = nn.Parameter(torch.ones(3, device="cuda"), requires_grad=False)
+        frozen.mul_(nn.Parameter(torch.ones(3, device="cuda")))
+        self.assertFalse(frozen.is_leaf)
+        wrapper = tandem.DataParallel(make_model())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tandem.memory(lambda: wrapper.step(batch(), loss_of))
 
     def test_a_step_that_fails_leaves_nothing_attached(self):
         wrapper = tandem.DataParallel(make_model())
