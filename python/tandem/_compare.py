@@ -159,7 +159,7 @@ def compare(
     devices    as for tandem.DataParallel: PyTorch's GPUs for a model on one, or by name, else the default devices.
     modes      'single' is one device, 'torch' torch.nn.DataParallel itself on the same devices, and the others are
                those of tandem.DataParallel. Weights are compared with those of the first mode.
-    steps      that are timed; one more is recorded, for memory by cause, time by phase and bytes by link.
+    steps      that are timed; one more is recorded (on GPUs two), for memory by cause, time by phase and bytes by link.
     ddp_processes
                trains by DistributedDataParallel too, in that many processes, for time and weights: on GPUs with one for each over
                nccl, else on the host over gloo. The processes import the model's class and the loss.
@@ -169,7 +169,7 @@ def compare(
     What else is on the devices counts in their peaks. The model itself stays as it is. Dropout draws other masks in each
     mode: put the model into evaluation, or expect that the weights differ.
 
-    Raises InvalidArgument for an unknown mode, and for a model or loss that the processes cannot import.
+    Raises InvalidArgument for an unknown mode, for a model or loss that the processes cannot import, and for more processes than GPUs.
     """
     modes = [mode.removeprefix("dp-").replace("-", "_") for mode in modes]  # as the program spells them, too
     for mode in modes:

@@ -157,11 +157,14 @@ def train_with_ddp(
 
     The rows are split equally. A step's time is that of its slowest process. tell(step) is called after each.
 
-    Raises InvalidArgument for fewer rows than processes and for a model or a loss that cannot be imported elsewhere, Error
+    Raises InvalidArgument for fewer rows than processes, for fewer GPUs over nccl, and for a model or a loss that cannot be imported elsewhere, Error
     for a process that fails, and Timeout.
     """
     if world > rows_of(batch):
         raise InvalidArgument(f"compare: {world} processes of DDP for {rows_of(batch)} rows; give each a row at least")
+    if backend == "nccl" and world > len(gpus):
+        raise InvalidArgument(f"compare: {world} processes of DDP over nccl for {len(gpus)} GPUs, and nccl takes one for each GPU; give "
+                              f"ddp_processes={len(gpus)}, or more GPUs")
     training = _Training(copy.deepcopy(model).to("cpu"), loss, optimizer, options, steps, backend, gpus).pickled()
     context = multiprocessing.get_context("spawn")  # autograd refuses a process that was forked after its threads began
     times: list[list[float]] = [[] for _ in range(world)]

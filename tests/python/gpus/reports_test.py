@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import tandem
+from tandem._ddp_processes import train_with_ddp
 
 FIRST = """
 import torch
@@ -156,6 +157,11 @@ class CompareTest(unittest.TestCase):
         (peer,) = told["peers"]
         self.assertEqual(peer["name"], "DDP over gloo in 2 processes")  # the stand-in's NCCL reaches no other process
         self.assertLessEqual(peer["max_relative_difference"], 1e-4)
+
+    def test_more_processes_over_nccl_than_gpus(self):
+        gpus = [torch.device("cuda", 0), torch.device("cuda", 1)]
+        with self.assertRaisesRegex(tandem.InvalidArgument, "3 processes of DDP over nccl for 2 GPUs, .*; give ddp_processes=2, or more GPUs"):
+            train_with_ddp(3, gpus, "nccl", make_model(), batch(), loss_of, torch.optim.SGD, {"lr": 0.1}, 1, lambda step: None)
 
 
 if __name__ == "__main__":
