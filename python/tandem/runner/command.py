@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tandem.errors import Error, InvalidArgument
 from tandem.runner.program import Program, end_as, frames_of_program
+from tandem.runner.written import write_file
 
 if TYPE_CHECKING:
     from tandem.gpu_memory.run import Run
@@ -83,13 +84,13 @@ def explain(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     try:
         trace = read_trace(options.trace)
+        print(trace.text())
+        if options.report:
+            write_file(options.report, page([(options.trace.name, trace.memory)]))
+        if options.json:
+            write_file(options.json, json.dumps(trace.as_dict()))
     except Error as error:
         sys.exit(f"tandem: {error}")
-    print(trace.text())
-    if options.report:
-        options.report.write_text(page([(options.trace.name, trace.memory)]))
-    if options.json:
-        options.json.write_text(json.dumps(trace.as_dict()))
 
 
 def tell_help(name: str) -> None:
@@ -163,14 +164,14 @@ def _tell_of_files(paths: list[pathlib.Path], options: argparse.Namespace) -> No
 
     try:
         reports = [(path.name, read(path)) for path in paths]
+        print("\n\n".join(f"{name}\n\n{report.text()}" for name, report in reports))
+        if options.report:
+            write_file(options.report, page(reports))
+        if options.json:
+            told = [report.as_dict() for _, report in reports]
+            write_file(options.json, json.dumps(told[0] if len(told) == 1 else told))
     except Error as error:
         sys.exit(f"tandem: {error}")
-    print("\n\n".join(f"{name}\n\n{report.text()}" for name, report in reports))
-    if options.report:
-        pathlib.Path(options.report).write_text(page(reports))
-    if options.json:
-        told = [report.as_dict() for _, report in reports]
-        pathlib.Path(options.json).write_text(json.dumps(told[0] if len(told) == 1 else told))
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

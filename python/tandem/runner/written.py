@@ -27,8 +27,8 @@ def write(options: argparse.Namespace, report: Report) -> None:
             write_file(path, text())
 
 
-def write_file(path: str, text: str) -> None:
+def write_file(path: str | pathlib.Path, text: str) -> None:
     try:
         pathlib.Path(path).write_text(text)
     except OSError as error:
-        raise FileError(f"run: cannot write {path}: {error.strerror}") from error
+        raise FileError(f"cannot write {path}: {error.strerror}") from error

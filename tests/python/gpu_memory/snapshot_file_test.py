@@ -100,6 +100,12 @@ class SnapshotFileTest(unittest.TestCase):
         self.assertEqual(done.stdout.count("cuda:1"), 2 * done.stdout.partition("rank1.pickle")[0].count("cuda:1"))
         self.assertIn("<h2>rank1.pickle</h2>", page.read_text())
 
+    def test_a_page_that_cannot_be_written(self):
+        page = self.folder / "nowhere" / "page.html"
+        done = subprocess.run([sys.executable, "-B", "-m", "tandem", "memory", "--report", page, self.file(SNAPSHOT, "rank0.pickle")],
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (1, f"tandem: cannot write {page}: No such file or directory\n"))
+
 
 if __name__ == "__main__":
     unittest.main()

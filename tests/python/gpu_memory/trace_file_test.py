@@ -59,6 +59,13 @@ class TraceFileTest(unittest.TestCase):
         self.assertIn("<svg", (self.folder / "page.html").read_text())
         self.assertEqual(json.loads((self.folder / "a.json").read_text()), json.loads(json.dumps(trace.as_dict())))
 
+    def test_files_that_cannot_be_written(self):
+        trace, lost = self.folder / "trace.json", self.folder / "nowhere" / "a"
+        trace.write_text('{"traceEvents": []}')
+        for option in ("--json", "--report"):
+            done = launched.run_alone("-m", "tandem", "explain", trace, option, lost)
+            self.assertEqual((done.status, done.errors), (1, f"tandem: cannot write {lost}: No such file or directory\n"))
+
     def test_causes_by_the_ops_around(self):
         back = "autograd::engine::evaluate_function: "
         trace = self.read(
