@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import runpy
 import signal
@@ -14,7 +15,8 @@ from types import TracebackType
 from tandem.errors import FileError
 
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+_RUNNERS = ("<frozen runpy>", runpy.__file__, contextlib.__file__)  # which stand between this package and the program
 
 
 class Ended(SystemExit):
@@ -62,7 +64,7 @@ def frames_of_program(error: BaseException) -> TracebackType | None:
     inside = error.__traceback__
     while inside is not None:
         name = inside.tb_frame.f_code.co_filename
-        if "runpy" not in name and not name.startswith(_PACKAGE):
+        if name not in _RUNNERS and not name.startswith(_PACKAGE):
             return inside
         inside = inside.tb_next
     return None

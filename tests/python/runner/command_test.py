@@ -9,6 +9,8 @@ import tempfile
 import unittest
 
 import launched
+import tandem
+from tandem.runner.program import frames_of_program
 
 PROGRAM = """\
 import pickle, sys
@@ -247,6 +249,18 @@ class CommandTest(unittest.TestCase):
         ):
             with self.subTest(options):
                 self.assertRegex(self.refused(*options, self.program, 4, "right"), text)
+
+    def test_an_error_of_the_command_is_a_sentence_though_a_block_of_contextlib_raises_it(self):
+        errors = self.refused("--replace=", "--devices", "cpu:65", self.program, 4, "right")
+        self.assertIn("tandem: register_devices: 65 devices; expected 1 to 64", errors)
+
+    def test_a_program_beside_the_package_keeps_its_traceback(self):
+        file = str(pathlib.Path(tandem.__file__).parent) + "_of_mine.py"
+        try:
+            exec(compile("1 / 0", file, "exec"))
+        except ZeroDivisionError as error:
+            raised = error.with_traceback(error.__traceback__.tb_next)  # without this test's own frame
+        self.assertEqual(frames_of_program(raised).tb_frame.f_code.co_filename, file)
 
     def test_a_program_that_is_taken_for_options(self):
         self.assertIn("as --replace has taken train.py: write --replace= train.py", self.refused("--replace", "train.py"))
