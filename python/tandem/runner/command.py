@@ -176,7 +176,8 @@ def _tell_of_files(paths: list[pathlib.Path], options: argparse.Namespace) -> No
 
 def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(f"python -m tandem {name}", usage=_FORMS.format(name=name), description=_ABOUT,
-                                     epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False)
+                                     epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False,
+                                     allow_abbrev=False)  # --devices is looked for by its name
     options = parser.add_argument_group("options")
     questions = options.add_mutually_exclusive_group()
     for question, what in (("memory", "what filled each GPU (the default without --replace)"),

@@ -262,6 +262,10 @@ class CommandTest(unittest.TestCase):
             raised = error.with_traceback(error.__traceback__.tb_next)  # without this test's own frame
         self.assertEqual(frames_of_program(raised).tb_frame.f_code.co_filename, file)
 
+    def test_options_have_no_short_forms(self):
+        for short in ("--dev", "--repl"):
+            self.assertIn(f"unrecognized arguments: {short}", self.refused(short, "cpu:2", self.program, 4, "right"))
+
     def test_a_program_that_is_taken_for_options(self):
         self.assertIn("as --replace has taken train.py: write --replace= train.py", self.refused("--replace", "train.py"))
 
