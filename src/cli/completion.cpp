@@ -87,9 +87,9 @@ std::string answers(const CLI::App& app, const std::string& command) {
     std::ranges::copy(names, std::back_inserter(options));
     if (option->get_items_expected_min() == 0) continue;  // the value may be left out
     for (const std::string& name : names)
-      text += answer(command + ":" + name, values_of(*option));
+      text += answer(fmt::format("{}:{}", command, name), values_of(*option));
   }
-  return text + answer(command, words) + answer(command + ":-", options);
+  return text + answer(command, words) + answer(fmt::format("{}:-", command), options);
 }
 
 }  // namespace
