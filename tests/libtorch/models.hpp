@@ -85,6 +85,20 @@ struct GptImpl : torch::nn::Cloneable<GptImpl> {
 };
 TORCH_MODULE(Gpt);
 
+/// Dropout after two layers, one of them in place, and one that is only a function.
+struct DropoutsImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor h = inner(torch::tanh(first(x)));
+    return torch::dropout(outer(second(h)), 0.25, is_training());
+  }
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 10));
+  torch::nn::Dropout inner = register_module("inner", torch::nn::Dropout(0.5));
+  torch::nn::Linear second = register_module("second", torch::nn::Linear(10, 3));
+  torch::nn::Dropout outer =
+      register_module("outer", torch::nn::Dropout(torch::nn::DropoutOptions(0.3).inplace(true)));
+};
+TORCH_MODULE(Dropouts);
+
 /// cpu:0, cpu:1, ...
 inline std::vector<Device> host_devices(int n) {
   std::vector<Device> list;

@@ -24,7 +24,7 @@
 #include "libtorch/gpu/own_call.hpp"
 #include "libtorch/kernels/kernel_scope.hpp"
 #include "runtime/copy_timer.hpp"
-#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/devices_of_gpu.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -155,15 +155,14 @@ std::unique_ptr<at::ObserverContext> begin_anywhere(const at::RecordFunction& op
 
 /// An error in a callback would be lost: so it comes before.
 void check_told_apart() {
-  std::unordered_map<int, Device> first;
   for (const LogicalDevice* d : Runtime::instance().made(DeviceType::cuda)) {
-    const auto [other, is_first] = first.emplace(d->gpu()->ordinal(), d->device());
-    TANDEM_CHECK(is_first,
-                 other->second,
+    const std::vector<LogicalDevice*> all = devices_of_gpu(d->gpu()->ordinal());
+    TANDEM_CHECK(all.size() == 1,
+                 all.front()->device(),
                  " and ",
-                 d->device(),
+                 all.back()->device(),
                  " are devices of GPU ",
-                 other->first,
+                 d->gpu()->ordinal(),
                  ", whose work PyTorch does not tell apart: it is not recorded; give each a GPU");
   }
 }
@@ -175,8 +174,7 @@ at::RecordFunctionCallback callback(at::RecordFunctionCallback::StartCallback st
 }  // namespace
 
 LogicalDevice& device_on_gpu(int ordinal) {
-  std::vector<LogicalDevice*> all = Runtime::instance().made(DeviceType::cuda);
-  std::erase_if(all, [&](const LogicalDevice* d) { return d->gpu()->ordinal() != ordinal; });
+  const std::vector<LogicalDevice*> all = devices_of_gpu(ordinal);
   return all.empty() ? logical_device({DeviceType::cuda, ordinal}) : *all.front();
 }
 

@@ -7,9 +7,8 @@
 #include <optional>
 
 #include "tandem/runtime/logical_device.hpp"
-#include "tandem/runtime/runtime.hpp"
 
-#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/devices_of_gpu.hpp"
 
 // The memory that plans are made of. It is what tandem has allocated, but on a GPU whose memory is
 // another library's, what that library has reserved: it has the activations, too.
@@ -18,11 +17,7 @@ namespace tandem {
 /// Whether its GPU's memory is another library's, and of several logical devices.
 inline bool shares_other_memory(const LogicalDevice& device) {
   const GpuDevice* const gpu = device.gpu();
-  if (gpu == nullptr || !gpu->reserved()) return false;
-  const auto made = Runtime::instance().made(DeviceType::cuda);
-  return std::ranges::count_if(made, [&](const LogicalDevice* d) {
-           return d->gpu()->ordinal() == gpu->ordinal();
-         }) > 1;
+  return gpu != nullptr && gpu->reserved() && devices_of_gpu(gpu->ordinal()).size() > 1;
 }
 
 /// The GPU, if its memory is another library's and this is its only logical device.

@@ -81,27 +81,13 @@ TEST_F(GpuDropoutTest, GradientsHaveTheMask) {
   EXPECT_GT((y == 0).sum().item<std::int64_t>(), 0);
 }
 
-/// Dropout after two layers, one of them in place, and one that is only a function.
-struct GpuDropoutsImpl : torch::nn::Module {
-  at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor h = inner(torch::tanh(first(x)));
-    return torch::dropout(outer(second(h)), 0.25, is_training());
-  }
-  torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 10));
-  torch::nn::Dropout inner = register_module("inner", torch::nn::Dropout(0.5));
-  torch::nn::Linear second = register_module("second", torch::nn::Linear(10, 3));
-  torch::nn::Dropout outer =
-      register_module("outer", torch::nn::Dropout(torch::nn::DropoutOptions(0.3).inplace(true)));
-};
-TORCH_MODULE(GpuDropouts);
-
 /// The weights after some steps, half of them with the loss outside of the replicas.
 std::vector<at::Tensor> trained_on_gpus(const parallel::DataParallelOptions& options) {
   torch::manual_seed(4);
-  GpuDropouts net;
+  Dropouts net;
   net->to(torch::Device(torch::kCUDA, 0), torch::kDouble);
   torch::optim::SGD optimizer(net->parameters(), 0.1);
-  DataParallel dp(net, options, ModuleOptions<GpuDropoutsImpl>{.dropout = DropoutMask::by_row});
+  DataParallel dp(net, options, ModuleOptions<DropoutsImpl>{.dropout = DropoutMask::by_row});
   for (int step = 0; step < 4; ++step) {
     const Batch host = MlpImpl::batch(13), batch{host.x.cuda(), host.y.cuda()};
     optimizer.zero_grad();
