@@ -3,7 +3,7 @@
 
 #include "libtorch/graph/group_batch_norm.hpp"
 
-#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <tuple>
@@ -18,14 +18,12 @@
 
 #include "tandem/autograd/row_group.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/runtime/logical_device.hpp"
-#include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/device/torch_differences.hpp"
 #include "libtorch/graph/group_sum.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/replica_scope.hpp"
-#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/devices_of_gpu.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -206,13 +204,12 @@ class GroupBatchNormNode final : public ReplicaNode {
 
 /// PyTorch has one thread for the backwards of a GPU, in which its replicas cannot meet.
 void check_alone_on_gpu(const at::Tensor& x) {
-  const auto made = Runtime::instance().made(DeviceType::cuda);
-  const auto here = std::ranges::count_if(
-      made, [&](const LogicalDevice* d) { return d->gpu()->ordinal() == x.get_device(); });
+  const int gpu = x.get_device();  // which has the type of a character
+  const std::size_t here = devices_of_gpu(gpu).size();
   TANDEM_CHECK(
       here <= 1,
       "batch_norm: GPU ",
-      x.get_device(),
+      gpu,
       " has ",
       here,
       " devices, whose backwards PyTorch runs one after the other, so that they cannot share "

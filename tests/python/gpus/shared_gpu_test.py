@@ -49,7 +49,7 @@ class SharedGpuTest(unittest.TestCase):
 
     def test_a_batch_norm_that_synchronises_is_refused_where_it_would_train(self):
         wrapper = self.wrapped(norm=True)
-        with self.assertRaisesRegex(InvalidArgument, "GPU 0 has 2 devices, whose backwards PyTorch runs one after the other"):
+        with self.assertRaisesRegex(RuntimeError, "GPU 0 has 2 devices, whose backwards PyTorch runs one after the other"):
             wrapper(on_gpu()[0])
         with torch.no_grad():
             wrapper(on_gpu()[0])
