@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "stand_in/machine/peers.hpp"
+
 struct CUstream_st;
 
 // The stand-in for CUDA's run-time: the calls that the CUDA backend makes, on the host's memory.
@@ -31,14 +33,6 @@ struct CUstream_st;
 //
 // Everything is thread-safe. Kernels make no calls.
 namespace tandem::stand_in {
-
-/// What GPUs say of their peers, and what a copy between them does.
-enum class Peers : std::uint8_t {
-  all,          ///< all reach each other
-  none,         ///< none does
-  wrong_bytes,  ///< they say that they do; a copy or a collective changes a byte on its way
-  hanging,      ///< they say that they do; a copy or a collective does not end
-};
 
 /// GPUs of the machine; at first $TANDEM_STAND_IN_GPUS, or 0. At most 16.
 void set_gpus(int n);

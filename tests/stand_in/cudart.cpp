@@ -191,7 +191,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int gpu, int peer) {
   return call(__func__, [=](Runtime& r) {
     need(gpu >= 0 && gpu < r.machine.settings.gpus && peer >= 0 && peer < r.machine.settings.gpus,
          cudaErrorInvalidDevice);
-    *can = gpu != peer && r.peers != Peers::none ? 1 : 0;
+    *can = gpu != peer && r.machine.settings.has_peers() ? 1 : 0;
   });
 }
 
@@ -336,7 +336,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
   return call(__func__, pool, [=](Runtime& r) {
     for (const cudaMemAccessDesc* a = list; a != list + n; ++a) {
       need(a->location.id < r.machine.settings.gpus && a->flags == cudaMemAccessFlagsProtReadWrite);
-      need(r.peers != Peers::none, cudaErrorPeerAccessUnsupported);
+      need(r.machine.settings.has_peers(), cudaErrorPeerAccessUnsupported);
       need(!r.refused_peers.contains({pool->gpu, a->location.id}), cudaErrorTooManyPeers);
     }
   });
@@ -398,8 +398,9 @@ cudaError_t cudaMemcpyPeerAsync(
     if (n == 0) return;
     const Place target = r.locate(to, n), source = r.locate(from, n);
     need(target.on(to_gpu) && source.on(from_gpu));
-    if (r.peers == Peers::hanging) stream->tasks.push_back({.after = r.never});
-    push_copy(r, stream, {target, source, r.peers == Peers::wrong_bytes});
+    const Peers peers = r.machine.settings.peers;
+    if (peers == Peers::hanging) stream->tasks.push_back({.after = r.never});
+    push_copy(r, stream, {target, source, peers == Peers::wrong_bytes});
   });
 }
 

@@ -220,8 +220,8 @@ void queue(Runtime& r, std::vector<Call> calls) {
     use(c.output, output_bytes(c));
   }
   const bool far = calls.front().comm->uses_peers;
-  const bool hangs = far && r.peers == Peers::hanging;
-  const bool damages = far && r.peers == Peers::wrong_bytes;
+  const bool hangs = far && r.machine.settings.peers == Peers::hanging;
+  const bool damages = far && r.machine.settings.peers == Peers::wrong_bytes;
   const auto all = std::make_shared<const std::vector<Call>>(std::move(calls));
   const auto result = std::make_shared<std::vector<std::byte>>();
   std::vector<std::shared_ptr<Mark>> here, read;

@@ -80,7 +80,7 @@ Runtime::Runtime() {
 
 void Runtime::reset() {
   machine.settings.gpu_bytes = Settings{}.gpu_bytes;
-  peers = Peers::all;
+  machine.settings.peers = Peers::all;
   unloaded = false;
   has_pools = true;
   shares_page_tables = false;
@@ -284,7 +284,7 @@ void set_memory(std::size_t nbytes) {
 }
 
 void set_peers(Peers peers) {
-  locked([=](Runtime& r) { r.peers = peers; });
+  locked([=](Runtime& r) { r.machine.settings.peers = peers; });
 }
 
 void refuse_peer(int gpu, int peer) {

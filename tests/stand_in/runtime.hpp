@@ -133,7 +133,6 @@ class Runtime {
   bool usable(const Place& place) const;
 
   Machine& machine = Machine::get();
-  Peers peers;
   bool unloaded;
   bool has_pools, shares_page_tables;
   int driver;

@@ -128,13 +128,13 @@ cudaError_t cudaGetDevice(int* gpu) {
 cudaError_t cudaDeviceCanAccessPeer(int* can, int gpu, int peer) {
   return call(__func__, [=](Machine& m) {
     if (!exists(m, gpu) || !exists(m, peer)) return cudaErrorInvalidDevice;
-    *can = m.settings.peers && gpu != peer ? 1 : 0;
+    *can = m.settings.has_peers() && gpu != peer ? 1 : 0;
     return cudaSuccess;
   });
 }
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
   return call(__func__, [=](Machine& m) {
-    return m.settings.peers && exists(m, peer) ? cudaSuccess : cudaErrorPeerAccessUnsupported;
+    return m.settings.has_peers() && exists(m, peer) ? cudaSuccess : cudaErrorPeerAccessUnsupported;
   });
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int gpu) {

@@ -90,7 +90,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 }
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::size_t) {
   return call(__func__, [](Machine& m) {
-    return m.settings.peers ? cudaSuccess : cudaErrorPeerAccessUnsupported;
+    return m.settings.has_peers() ? cudaSuccess : cudaErrorPeerAccessUnsupported;
   });
 }
 // There are no graphs, whose memory it is.

@@ -78,7 +78,7 @@ Settings read_settings() {
       throw std::invalid_argument(std::string("TANDEM_STAND_IN_MEMORY: ") + e.what());
     }
   }
-  s.peers = number("TANDEM_STAND_IN_PEERS", 1, 0, 1) != 0;
+  if (number("TANDEM_STAND_IN_PEERS", 1, 0, 1) == 0) s.peers = Peers::none;
   s.seed = number("TANDEM_STAND_IN_SEED", 1, 0, UINT64_MAX);
   s.strict = number("TANDEM_STAND_IN_STRICT", 0, 0, 1) != 0;
   s.deadline = std::chrono::seconds(number("TANDEM_STAND_IN_DEADLINE", 60, 1, 86400));

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "stand_in/machine/peers.hpp"
+
 namespace tandem::stand_in {
 
 inline constexpr int kMostGpus = 16;
@@ -19,7 +21,7 @@ struct Settings {
   int gpus = 4;                   // those that CUDA shows
   std::vector<int> visible = {};  // the places of these; empty: the first ones
   std::size_t gpu_bytes = std::size_t{16} << 30;
-  bool peers = true;
+  Peers peers = Peers::all;
   std::uint64_t seed = 1;
   std::string failures = {};  // as class Failures reads them
   std::string reports = {};   // a file for reports as lines of JSON
@@ -31,6 +33,7 @@ struct Settings {
     installed = gpus = n;
     visible.clear();
   }
+  bool has_peers() const { return peers != Peers::none; }
   int place(int gpu) const {
     return visible.empty() ? gpu : visible[static_cast<std::size_t>(gpu)];
   }

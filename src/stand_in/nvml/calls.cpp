@@ -239,7 +239,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(Device* device, unsigned* n, Process
 // Links between GPUs, and what a board measures: there is none of it.
 int nvmlDeviceGetP2PStatus(Device* device, Device*, int, int* status) {
   return of_gpu(__func__, device, [=](Machine& m, int) {
-    return *status = m.settings.peers ? 0 : 3, kSuccess;
+    return *status = m.settings.has_peers() ? 0 : 3, kSuccess;
   });
 }
 int nvmlDeviceGetNvLinkRemoteDeviceType(Device* device, unsigned, int*) {
