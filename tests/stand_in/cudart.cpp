@@ -89,7 +89,7 @@ void push_copy(Runtime& r, CUstream_st* stream, Copy copy) {
       {.run = [&r, stream, c = std::move(copy)] { c.run(r, stream->gpu); }, .sets = end});
   if (!waits) return;
   r.finish([&] { return end->done; });
-  r.reach(stream->clock);
+  HostKnowledge::learn(stream->clock);
 }
 
 }  // namespace
@@ -235,14 +235,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {  // its tasks still run
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call(__func__, stream, [=](Runtime& r) {
     r.query(drained(stream));
-    r.reach(stream->clock);
+    HostKnowledge::learn(stream->clock);
   });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return call(__func__, stream, [=](Runtime& r) {
     r.finish(drained(stream));
-    r.reach(stream->clock);
+    HostKnowledge::learn(stream->clock);
   });
 }
 
@@ -250,8 +250,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return call(__func__, stream, [=](Runtime& r) {
     r.check_handle(event);
     if (event->mark == nullptr) return;
-    stream->tasks.push_back({.after = event->mark});
-    stream->clock.join(event->mark->clock);
+    Machine::wait(stream, event->mark);
   });
 }
 
@@ -265,23 +264,21 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return call(__func__, stream, [=](Runtime& r) {
     r.check_handle(event);
     need(event->gpu == stream->gpu, cudaErrorInvalidResourceHandle);
-    r.next_task(stream);
-    event->mark = std::make_shared<Mark>(Mark{.clock = stream->clock});
-    stream->tasks.push_back({.sets = event->mark});
+    r.machine.record(stream, event);
   });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return call(__func__, event, [=](Runtime& r) {
     r.query(reached(event));
-    if (event->mark != nullptr) r.reach(event->mark->clock);
+    if (event->mark != nullptr) HostKnowledge::learn(event->mark->clock);
   });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return call(__func__, event, [=](Runtime& r) {
     r.finish(reached(event));
-    if (event->mark != nullptr) r.reach(event->mark->clock);
+    if (event->mark != nullptr) HostKnowledge::learn(event->mark->clock);
   });
 }
 

@@ -75,6 +75,7 @@ Runtime::Runtime() {
   const bool told = std::getenv("TANDEM_STAND_IN_GPUS") != nullptr;
   machine.settings.install(told ? machine.settings.installed : 0);
   machine.lists_itself = false;  // a test says what it has
+  HostKnowledge::share();        // nobody sees the locks by which threads tell each other
   reset();
 }
 
@@ -114,13 +115,8 @@ void Runtime::fault(int gpu, const char* why) {
   machine.error(gpu) = cudaErrorIllegalAddress;
 }
 
-void Runtime::next_task(CUstream_st* stream) {
-  stream->clock.join(known);
-  stream->clock.note(stream->number, ++stream->given);
-}
-
 bool Runtime::use(CUstream_st* stream, const Place& place) {
-  next_task(stream);
+  machine.next_task(stream);
   if (place.block == nullptr) return true;
   place.block->uses.note(stream->number, stream->given);
   return stream->clock.covers(place.block->allocation);
@@ -144,26 +140,21 @@ bool Block::end() {
   return was_ready;
 }
 
-void Runtime::run(const std::function<void()>& tasks) {
+bool Runtime::run(const std::function<bool()>& tasks) {
   mprotect(begin_, fresh_ - begin_, PROT_READ | PROT_WRITE);
   while (!launches.empty())
     launch_one();
-  tasks();
+  const bool done = tasks();
   mprotect(begin_, fresh_ - begin_, PROT_NONE);
+  return done;
 }
 
 void Runtime::finish(const std::function<bool()>& done) {
-  if (done()) return;
-  run([&] {
-    while (!done() && machine.streams.step()) {
-    }
-  });
-  need(done(), cudaErrorTimeout);
+  need(done() || run([&] { return machine.run(done); }), cudaErrorTimeout);
 }
 
 void Runtime::query(const std::function<bool()>& done) {
-  if (!done()) run([&] { machine.streams.pass(done); });
-  need(done(), cudaErrorNotReady);
+  need(done() || run([&] { return machine.query(done); }), cudaErrorNotReady);
 }
 
 std::shared_ptr<Block> Runtime::allocate(CUmemPoolHandle_st* pool,
@@ -188,7 +179,7 @@ std::shared_ptr<Block> Runtime::allocate(CUmemPoolHandle_st* pool,
     pool->reserved += block.capacity;
   }
   pool->used += block.capacity;
-  next_task(stream);
+  machine.next_task(stream);
   block.allocation.note(stream->number, stream->given);
   return blocks[block.data] = std::make_shared<Block>(block);
 }
@@ -198,7 +189,7 @@ std::shared_ptr<Block> Runtime::free(void* p, CUstream_st* stream) {
   need(found != blocks.end());
   std::shared_ptr<Block> block = std::move(found->second);
   blocks.erase(found);
-  next_task(stream);
+  machine.next_task(stream);
   block->freed_on = stream;
   block->pool->used -= block->capacity;
   block->pool->free.push_back(block);

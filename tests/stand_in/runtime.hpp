@@ -95,7 +95,7 @@ class Runtime {
     need(handles.contains(h), cudaErrorInvalidResourceHandle);
   }
 
-  /// Runs tasks until `done()`; checks that it comes to that.
+  /// Runs tasks until `done()`; checks that it comes to that without another call.
   void finish(const std::function<bool()>& done);
   /// Runs some tasks, unless it is done already, as time passes between two questions; checks it.
   void query(const std::function<bool()>& done);
@@ -121,14 +121,10 @@ class Runtime {
   /// Whether a communicator has work that has not been done.
   bool has_work(const void* owner) const;
   void drop_work(const void* owner);
-  /// Counts the stream's next task, which comes after all that the host knows to be done.
-  void next_task(CUstream_st* stream);
   /// Notes that the stream's next task uses what lies there.
   ///
   /// @return  whether something puts the task after the allocation.
   bool use(CUstream_st* stream, const Place& place);
-  /// The host knows that what came before has been done: so does all that it asks for from now on.
-  void reach(const Clock& done) { known.join(done); }
   /// Whether a task may use it now.
   bool usable(const Place& place) const;
 
@@ -139,7 +135,6 @@ class Runtime {
   std::set<std::pair<int, int>> refused_peers;             // whose pool, and to whom
   std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
   Failures kernel_failures{""};
-  Clock known;                    // to be done, by the host
   std::deque<Launch> launches;    // of NCCL, not on streams yet
   std::set<const void*> handles;  // that are not destroyed
   std::deque<CUevent_st> events;
@@ -150,7 +145,7 @@ class Runtime {
  private:
   Runtime();
   /// Lets tasks run, which may touch the memory of GPUs.
-  void run(const std::function<void()>& tasks);
+  bool run(const std::function<bool()>& tasks);
 
   std::byte* begin_;  // addresses of all GPUs
   std::byte* fresh_;  // nothing was given from here on

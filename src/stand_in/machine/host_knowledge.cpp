@@ -14,8 +14,10 @@ namespace {
 
 // A plain pointer, for which nothing runs at a thread's end: locks are taken after all destructors.
 constinit thread_local std::shared_ptr<const Clock>* known_here = nullptr;
+constinit std::shared_ptr<const Clock>* known_to_all = nullptr;
 
 std::shared_ptr<const Clock>& known() {
+  if (known_to_all != nullptr) return *known_to_all;
   if (known_here == nullptr) known_here = new std::shared_ptr<const Clock>;
   return *known_here;
 }
@@ -33,8 +35,12 @@ HostKnowledge& HostKnowledge::get() {
   return one;
 }
 
+void HostKnowledge::share() {
+  known_to_all = new std::shared_ptr<const Clock>;
+}
+
 std::shared_ptr<const Clock> HostKnowledge::own() {
-  return known_here == nullptr ? nullptr : *known_here;
+  return known_here == nullptr && known_to_all == nullptr ? nullptr : known();
 }
 
 void HostKnowledge::learn(const Clock& done) {

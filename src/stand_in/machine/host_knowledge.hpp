@@ -21,6 +21,8 @@ class HostKnowledge {
  public:
   /// Lives until the process has ended, so that any thread may ask.
   static HostKnowledge& get();
+  /// From here on every thread knows what one of them does. Whoever calls has the machine's lock.
+  static void share();
 
   /// The calling thread's; null: it has waited for nothing.
   static std::shared_ptr<const Clock> own();

@@ -83,10 +83,15 @@ void Machine::record(CUstream_st* s, CUevent_st* event) {
   push(s, {.sets = event->mark});
 }
 
+bool Machine::run(const std::function<bool()>& done) {
+  while (!done())
+    if (!streams.step()) return false;
+  return true;
+}
+
 void Machine::finish(const std::function<bool()>& done, const std::string& what) {
   const auto deadline = std::chrono::steady_clock::now() + settings.deadline;
-  while (!done()) {
-    if (streams.step()) continue;
+  while (!run(done)) {
     if (std::chrono::steady_clock::now() > deadline)
       fatal("deadlock", what, "the host waits for ever for " + what);
     mutex.rest();  // another thread has a kernel on the stream, or is to come to a collective

@@ -47,8 +47,12 @@ class Machine {
   static void wait(CUstream_st* s, const std::shared_ptr<Mark>& mark);
   void record(CUstream_st* s, CUevent_st* event);
 
-  /// Runs tasks of any streams until it is so. Waits for other host threads up to the deadline, and
-  /// ends the process if it never comes to that.
+  /// Runs tasks of any streams until it is so, or none can run.
+  ///
+  /// @return  whether it is so.
+  bool run(const std::function<bool()>& done);
+  /// The same, and waits for other host threads up to the deadline. Ends the process if it never
+  /// comes to that.
   void finish(const std::function<bool()>& done, const std::string& what);
   /// The host waits for the stream.
   void drain(CUstream_st* s);
