@@ -349,7 +349,7 @@ cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cuda
     need(pool->gpu == stream->gpu && n > 0);
     const auto block = r.allocate(pool, n, stream);
     *p = block->data;
-    stream->tasks.push_back({.run = [block] { block->begin(); }});
+    stream->tasks.push_back({.run = [&r, block] { block->begin(r.machine.memory); }});
   });
 }
 
@@ -359,7 +359,7 @@ cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
     const bool is_in_order =
         stream->clock.covers(block->allocation) && stream->clock.covers(block->uses);
     const auto end = [&r, stream, block, is_in_order] {
-      if (!block->end() || !is_in_order)
+      if (!block->end(r.machine.memory) || !is_in_order)
         r.fault(stream->gpu, "a free of memory that nothing puts after its last use");
       if (!r.handles.contains(block->pool)) r.trim(block->pool, 0);
     };
@@ -410,7 +410,7 @@ cudaError_t cudaMallocHost(void** p, size_t n) {
 
 cudaError_t cudaFreeHost(void* p) {
   return call(__func__, [=](Runtime& r) {
-    need(r.unpin(p));
+    need(r.machine.memory.unpin(p));
     std::free(p);
   });
 }
@@ -420,7 +420,9 @@ cudaError_t cudaHostRegister(void* p, size_t n, unsigned int) {
 }
 
 cudaError_t cudaHostUnregister(void* p) {
-  return call(__func__, [=](Runtime& r) { need(r.unpin(p), cudaErrorHostMemoryNotRegistered); });
+  return call(__func__, [=](Runtime& r) {
+    need(r.machine.memory.unpin(p), cudaErrorHostMemoryNotRegistered);
+  });
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* p) {

@@ -6,25 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
-
-#include <sanitizer/asan_interface.h>
-#include <sys/mman.h>
 
 namespace tandem::stand_in {
 namespace {
 
 constexpr std::size_t kUnit = 512;  // a pool's sizes are multiples of it
 constexpr std::size_t kPage = 4096;
-/// Addresses of all GPUs together. Those of blocks that went back to the system are not used again.
-constexpr std::size_t kAddresses = std::size_t{64} << 30;
-
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kSeesEachUse = true;
-#else
-constexpr bool kSeesEachUse = false;
-#endif
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -68,10 +56,7 @@ Runtime& Runtime::get() {
 }
 
 Runtime::Runtime() {
-  void* const p =
-      mmap(nullptr, kAddresses, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) std::abort();
-  begin_ = fresh_ = static_cast<std::byte*>(p);
+  machine.memory.map_once();
   const bool told = std::getenv("TANDEM_STAND_IN_GPUS") != nullptr;
   machine.settings.install(told ? machine.settings.installed : 0);
   machine.lists_itself = false;  // a test says what it has
@@ -122,46 +107,37 @@ bool Runtime::use(CUstream_st* stream, const Place& place) {
   return stream->clock.covers(place.block->allocation);
 }
 
-void Block::begin() {
+void Block::begin(Memory& memory) {
   if (state == State::freed) return;
-  ASAN_UNPOISON_MEMORY_REGION(data, size);
-  std::memset(data, 0xCD, size);
+  memory.fill(*this);
   state = State::ready;
 }
 
-bool Block::end() {
-  const bool was_ready = state == State::ready;
-  // The address sanitizer sees who uses it, and a page with something in it makes each mprotect
-  // slower.
-  if (was_ready && kSeesEachUse) madvise(data, round_up(capacity, kPage), MADV_DONTNEED);
-  if (was_ready && !kSeesEachUse) std::memset(data, 0xDD, size);
-  ASAN_POISON_MEMORY_REGION(data, capacity);
-  state = State::freed;
-  return was_ready;
+bool Block::end(Memory& memory) {
+  if (state == State::ready) memory.clear(*this);
+  return std::exchange(state, State::freed) == State::ready;
 }
 
-bool Runtime::run(const std::function<bool()>& tasks) {
-  mprotect(begin_, fresh_ - begin_, PROT_READ | PROT_WRITE);
+void Runtime::launch_all() {
   while (!launches.empty())
     launch_one();
-  const bool done = tasks();
-  mprotect(begin_, fresh_ - begin_, PROT_NONE);
-  return done;
 }
 
 void Runtime::finish(const std::function<bool()>& done) {
-  need(done() || run([&] { return machine.run(done); }), cudaErrorTimeout);
+  if (!done()) launch_all();
+  need(machine.run(done), cudaErrorTimeout);
 }
 
 void Runtime::query(const std::function<bool()>& done) {
-  need(done() || run([&] { return machine.query(done); }), cudaErrorNotReady);
+  if (!done()) launch_all();
+  need(machine.query(done), cudaErrorNotReady);
 }
 
 std::shared_ptr<Block> Runtime::allocate(CUmemPoolHandle_st* pool,
                                          std::size_t n,
                                          CUstream_st* stream) {
   need(n <= machine.settings.gpu_bytes, cudaErrorMemoryAllocation);
-  Block block{fresh_, n, round_up(n, kUnit), pool};
+  Block block{{nullptr, n, pool->gpu}, round_up(n, kUnit), pool};
   const auto kept = std::ranges::find_if(pool->free, [&](const auto& b) {
     return (b->state == Block::State::freed || b->freed_on == stream) &&
            b->capacity >= block.capacity && b->capacity <= 2 * block.capacity;
@@ -171,16 +147,15 @@ std::shared_ptr<Block> Runtime::allocate(CUmemPoolHandle_st* pool,
     block.capacity = (*kept)->capacity;
     pool->free.erase(kept);
   } else {
-    const std::size_t step = round_up(n, kPage) + kPage;  // a poisoned page between blocks
-    need(fresh_ + step <= begin_ + kAddresses && machine.claim(pool->gpu, block.capacity),
-         cudaErrorMemoryAllocation);
-    ASAN_POISON_MEMORY_REGION(fresh_, step);
-    fresh_ += step;
+    need(machine.claim(pool->gpu, block.capacity), cudaErrorMemoryAllocation);
+    block.data = machine.memory.reserve(round_up(n, kPage));
+    need(block.data != nullptr, cudaErrorMemoryAllocation);
     pool->reserved += block.capacity;
   }
   pool->used += block.capacity;
   machine.next_task(stream);
   block.allocation.note(stream->number, stream->given);
+  machine.put(block);
   return blocks[block.data] = std::make_shared<Block>(block);
 }
 
@@ -189,6 +164,7 @@ std::shared_ptr<Block> Runtime::free(void* p, CUstream_st* stream) {
   need(found != blocks.end());
   std::shared_ptr<Block> block = std::move(found->second);
   blocks.erase(found);
+  machine.take(p);
   machine.next_task(stream);
   block->freed_on = stream;
   block->pool->used -= block->capacity;
@@ -201,7 +177,7 @@ void Runtime::trim(CUmemPoolHandle_st* pool, std::size_t keep) {
     if (pool->reserved <= keep || block->state != Block::State::freed) return false;
     pool->reserved -= block->capacity;
     machine.unclaim(pool->gpu, block->capacity);
-    madvise(block->data, round_up(block->capacity, kPage), MADV_DONTNEED);
+    machine.memory.give_back_addresses(block->data, round_up(block->capacity, kPage));
     return true;
   });
 }
@@ -237,33 +213,27 @@ void Runtime::pin(void* p, std::size_t n) {
   need(p != nullptr && n > 0);
   const Place place = locate(p, n);
   need(place.block == nullptr && !place.pinned, cudaErrorHostMemoryAlreadyRegistered);
-  pinned.emplace(place.data, n);
+  machine.memory.pin(p, n);
 }
 
 Place Runtime::locate(const void* p, std::size_t n) const {
   Place place{static_cast<std::byte*>(const_cast<void*>(p)), n};
-  const std::byte* const end = place.data + n;
-  if (place.data >= begin_ && place.data < begin_ + kAddresses) {
-    const auto next = blocks.upper_bound(place.data);
-    need(next != blocks.begin());
-    place.block = std::prev(next)->second;
-    need(end <= place.block->data + place.block->size);
+  const Memory& memory = machine.memory;
+  if (memory.holds(p)) {
+    const Memory::Block* const block = memory.find(p);
+    need(block != nullptr && place.data + n <= block->data + block->size);
+    place.block = blocks.at(block->data);
     return place;
   }
-  const auto next = pinned.lower_bound(place.data + n);
-  if (next == pinned.begin()) return place;
-  const auto [first, size] = *std::prev(next);  // the last one that begins before the end
-  place.pinned = first + size > place.data;
-  need(!place.pinned || (first <= place.data && first + size >= end));
+  const Memory::Pinned pinned = memory.pinned(p, n);
+  need(pinned != Memory::Pinned::partly);
+  place.pinned = pinned == Memory::Pinned::yes;
   return place;
 }
 
 bool Runtime::usable(const Place& place) const {
   if (place.block != nullptr) return place.block->state == Block::State::ready;
-  if (!place.pinned) return true;
-  const auto next = pinned.upper_bound(place.data);
-  return next != pinned.begin() &&
-         std::prev(next)->first + std::prev(next)->second >= place.data + place.nbytes;
+  return !place.pinned || machine.memory.pinned(place.data, place.nbytes) == Memory::Pinned::yes;
 }
 
 void set_gpus(int n) {
@@ -339,7 +309,8 @@ void reset() {
 }
 
 std::size_t live_objects() {
-  return locked([](Runtime& r) { return r.handles.size() + r.blocks.size() + r.pinned.size(); });
+  return locked(
+      [](Runtime& r) { return r.handles.size() + r.blocks.size() + r.machine.memory.pins(); });
 }
 
 std::size_t live_bytes(int gpu) {

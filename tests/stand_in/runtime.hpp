@@ -29,19 +29,18 @@ struct Launch {
 };
 
 /// An allocation. Calls make and free it; its state is what tasks have come to.
-struct Block {
+struct Block : Memory::Block {
   enum class State : std::uint8_t { queued, ready, freed };
 
-  std::byte* data;
-  std::size_t size, capacity;
+  std::size_t capacity;
   CUmemPoolHandle_st* pool;
   State state = State::queued;
   const CUstream_st* freed_on = nullptr;
   Clock allocation = {}, uses = {};
 
   /// What tasks do. @return  whether the block was there to be freed.
-  void begin();
-  bool end();
+  void begin(Memory& memory);
+  bool end(Memory& memory);
 };
 
 }  // namespace tandem::stand_in
@@ -113,7 +112,6 @@ class Runtime {
   void trim(CUmemPoolHandle_st* pool, std::size_t keep);
   /// Checks that no part of it is pinned.
   void pin(void* p, std::size_t n);
-  bool unpin(void* p) { return pinned.erase(static_cast<std::byte*>(p)) != 0; }
   /// Checks that the range is in one block, or on the host, pinned as a whole or not at all.
   Place locate(const void* p, std::size_t n) const;
   /// Puts one of the launches on its stream: any, but those of a communicator in their order.
@@ -140,15 +138,10 @@ class Runtime {
   std::deque<CUevent_st> events;
   std::deque<CUmemPoolHandle_st> pools;
   std::map<std::byte*, std::shared_ptr<Block>> blocks;  // that calls have not freed
-  std::map<std::byte*, std::size_t> pinned;             // host memory: sizes
 
  private:
   Runtime();
-  /// Lets tasks run, which may touch the memory of GPUs.
-  bool run(const std::function<bool()>& tasks);
-
-  std::byte* begin_;  // addresses of all GPUs
-  std::byte* fresh_;  // nothing was given from here on
+  void launch_all();
 };
 
 }  // namespace tandem::stand_in

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -16,10 +15,6 @@ namespace tandem::stand_in {
 namespace {
 
 constexpr int kIllegalAddress = 700;  // CUDA's number
-/// What fresh memory has, and how much of a block gets it: a large one may never be used as a
-/// whole.
-constexpr int kFresh = 0xCD;
-constexpr std::size_t kMostFilled = std::size_t{64} << 20;
 
 Machine* made() {
   try {
@@ -84,9 +79,11 @@ void Machine::record(CUstream_st* s, CUevent_st* event) {
 }
 
 bool Machine::run(const std::function<bool()>& done) {
-  while (!done())
-    if (!streams.step()) return false;
-  return true;
+  return memory.open_while([&] {
+    while (!done())
+      if (!streams.step()) return false;
+    return true;
+  });
 }
 
 void Machine::finish(const std::function<bool()>& done, const std::string& what) {
@@ -109,8 +106,10 @@ void Machine::drain_gpu(int gpu) {
 }
 
 bool Machine::query(const std::function<bool()>& done) {
-  if (!done()) streams.pass(done);
-  return done();
+  return done() || memory.open_while([&] {
+    streams.pass(done);
+    return done();
+  });
 }
 
 void Machine::begin_kernel(CUstream_st* s) {
@@ -144,10 +143,20 @@ bool Machine::claim(int gpu, std::size_t nbytes) {
   return true;
 }
 
-void Machine::map(const Memory::Block& block) {
+void Machine::put(const Memory::Block& block) {
   memory.put(block);
   uses_.add(block.data, block.size);
-  std::memset(memory.host(block.data), kFresh, std::min(block.size, kMostFilled));
+}
+
+Memory::Block Machine::take(const void* p) {
+  const Memory::Block block = memory.forget(p);
+  uses_.remove(block.data, block.size);
+  return block;
+}
+
+void Machine::map(const Memory::Block& block) {
+  put(block);
+  memory.fill(block);
 }
 
 // Unlike cudaFree it is no wait of the host: it learns nothing of what is done.
@@ -156,8 +165,7 @@ void Machine::unmap(const void* p) {
   for (CUstream_st& s : streams)
     if (s.gpu == block->gpu && !Streams::is_idle(s))
       finish([&s] { return Streams::is_idle(s); }, place(s));
-  uses_.remove(block->data, block->size);
-  memory.clear(memory.forget(p));
+  memory.clear(take(p));
 }
 
 void* Machine::allocate(int gpu, std::size_t nbytes) {
@@ -174,17 +182,16 @@ const Memory::Block* Machine::block_at(const void* p) const {
   return block != nullptr && block->data == p ? block : nullptr;
 }
 
-Memory::Block Machine::take(const Memory::Block& block) {
-  uses_.remove(block.data, block.size);
-  used_[static_cast<std::size_t>(block.gpu)] -= block.size;
-  return memory.forget(block.data);
+Memory::Block Machine::give_up(const Memory::Block& block) {
+  unclaim(block.gpu, block.size);
+  return take(block.data);
 }
 
 bool Machine::free(void* p) {
   const Memory::Block* const block = block_at(p);
   if (block == nullptr) return false;
   drain_gpu(block->gpu);
-  memory.give_back(take(*block));
+  memory.give_back(give_up(*block));
   return true;
 }
 
@@ -200,7 +207,7 @@ bool Machine::free(CUstream_st* s, void* p, const char* what) {
   if (block == nullptr) return false;
   next_task(s);
   use(s, p, block->size, true, what);
-  push(s, {.run = [this, taken = take(*block)] { memory.give_back(taken); }});
+  push(s, {.run = [this, taken = give_up(*block)] { memory.give_back(taken); }});
   return true;
 }
 

@@ -92,6 +92,9 @@ class Machine {
   void map(const Memory::Block& block);
   /// Takes it away from where it begins.
   void unmap(const void* p);
+  /// The same without its bytes, which Memory fills and clears when a stream comes to it.
+  void put(const Memory::Block& block);
+  Memory::Block take(const void* p);
   /// What this process has.
   std::size_t used(int gpu) const { return used_[static_cast<std::size_t>(gpu)]; }
   /// The stream's last task reads or writes the bytes. Reports what nothing puts before it. Memory
@@ -119,7 +122,7 @@ class Machine {
 
  private:
   const Memory::Block* block_at(const void* p) const;
-  Memory::Block take(const Memory::Block& block);
+  Memory::Block give_up(const Memory::Block& block);
   void report_race(const CUstream_st* s, bool writes, const char* what, const Conflict& conflict);
 
   Uses uses_;

@@ -3,9 +3,12 @@
 
 #include "stand_in/machine/memory.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <stdexcept>
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,12 +17,31 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLeast = std::size_t{64} << 30;
+/// What fresh memory has, and how much of a block gets it: a large one may never be used as a
+/// whole. What freed memory has, where nothing else is seen of it.
+constexpr int kFresh = 0xCD, kFreed = 0xDD;
+constexpr std::size_t kMostFilled = std::size_t{64} << 20;
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kSeesEachUse = true;
+#else
+constexpr bool kSeesEachUse = false;
+#endif
 
 void* mapped(int file, std::size_t size, int access) {
-  return mmap(nullptr, size, access, MAP_SHARED | MAP_NORESERVE, file, 0);
+  const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  return mmap(nullptr, size, access, kind | MAP_NORESERVE, file, 0);
 }
 
 }  // namespace
+
+void Memory::map_once() {
+  void* const p = mapped(-1, size_ = kLeast, PROT_NONE);
+  if (p == MAP_FAILED)
+    throw std::runtime_error(
+        "the process may not map 64 GiB of addresses; raise its limit (ulimit -v)");
+  begin_ = fresh_ = static_cast<std::byte*>(p);
+}
 
 void Memory::map() {
   const int file = memfd_create("tandem-stand-in-gpus", MFD_CLOEXEC);
@@ -45,12 +67,22 @@ void Memory::map() {
       "the process may not map 64 GiB of addresses twice; raise its limit (ulimit -v)");
 }
 
+bool Memory::open_while(const std::function<bool()>& tasks) {
+  if (alias_ != 0) return tasks();
+  const auto used = static_cast<std::size_t>(fresh_ - begin_);
+  mprotect(begin_, used, PROT_READ | PROT_WRITE);
+  const bool result = tasks();
+  mprotect(begin_, used, PROT_NONE);
+  return result;
+}
+
 // A page stays free behind each block, so that what runs past a block's end is in none.
 std::byte* Memory::reserve(std::size_t nbytes) {
   if (begin_ == nullptr) map();
   std::byte* const p = fresh_;
   if (nbytes + kPage > static_cast<std::size_t>(begin_ + size_ - fresh_)) return recycled(nbytes);
   fresh_ += nbytes + kPage;
+  ASAN_POISON_MEMORY_REGION(host(p), nbytes + kPage);
   return p;
 }
 
@@ -75,13 +107,31 @@ Memory::Block Memory::forget(const void* p) {
   return blocks_.extract(static_cast<const std::byte*>(p)).mapped();
 }
 
+void Memory::fill(const Block& block) {
+  ASAN_UNPOISON_MEMORY_REGION(host(block.data), block.size);
+  std::memset(host(block.data), kFresh, std::min(block.size, kMostFilled));
+}
+
+// The address sanitizer sees who uses it, and a page with something in it makes each opening
+// slower.
 void Memory::clear(const Block& block) {
-  madvise(block.data + alias_, block.size, MADV_REMOVE);
+  if (alias_ != 0)
+    madvise(host(block.data), block.size, MADV_REMOVE);
+  else if (kSeesEachUse)
+    madvise(block.data, block.size, MADV_DONTNEED);
+  else
+    std::memset(block.data, kFreed, block.size);
+  ASAN_POISON_MEMORY_REGION(host(block.data), block.size);
 }
 
 void Memory::give_back(const Block& block) {
   clear(block);
   freed_.push_back(block);
+}
+
+void Memory::give_back_addresses(std::byte* p, std::size_t nbytes) {
+  if (alias_ == 0) madvise(p, nbytes, MADV_DONTNEED);
+  freed_.push_back({p, nbytes, 0});
 }
 
 const Memory::Block* Memory::find(const void* p) const {
@@ -101,11 +151,13 @@ bool Memory::has(const void* p, std::size_t nbytes) const {
   return true;
 }
 
-bool Memory::is_pinned(const void* p) const {
-  const auto next = pinned_.upper_bound(static_cast<const std::byte*>(p));
-  if (next == pinned_.begin()) return false;
-  const auto [first, size] = *std::prev(next);
-  return p < first + size;
+Memory::Pinned Memory::pinned(const void* p, std::size_t nbytes) const {
+  const std::byte *const begin = static_cast<const std::byte*>(p), *const end = begin + nbytes;
+  const auto next = pinned_.lower_bound(end);
+  if (next == pinned_.begin()) return Pinned::no;
+  const auto [first, size] = *std::prev(next);  // the last one that begins before the end
+  if (first + size <= begin) return Pinned::no;
+  return first <= begin && first + size >= end ? Pinned::yes : Pinned::partly;
 }
 
 }  // namespace tandem::stand_in
