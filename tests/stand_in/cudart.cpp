@@ -64,26 +64,25 @@ auto reached(CUevent_st* event) {
 struct Copy {
   Place to, from;
   bool damages = false;
-  bool is_in_order = true;            // after the allocations
   std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable or no memory
 
   void run(Runtime& r, int gpu) const {
     if (r.machine.error(gpu) != cudaSuccess) return;
-    if (!is_in_order || !r.usable(to) || !r.usable(from))
-      return r.fault(gpu,
-                     "a copy of memory that nothing puts between its allocation and its free, or "
-                     "that is not pinned now");
+    if (!r.usable(to) || !r.usable(from))
+      return r.fault(gpu, "a copy of memory that has been freed, or is not pinned any more");
     std::memcpy(to.data, taken.empty() ? from.data : taken.data(), to.nbytes);
     if (damages) to.data[to.nbytes / 2] ^= std::byte{1};
   }
 };
 
-void push_copy(Runtime& r, CUstream_st* stream, Copy copy) {
+void push_copy(Runtime& r, CUstream_st* stream, const char* name, Copy copy) {
   const bool waits = copy.to.block == nullptr && !copy.to.pinned;
-  if (copy.from.block == nullptr && !copy.from.pinned && !r.shares_page_tables)
+  if (copy.taken.empty() && copy.from.block == nullptr && !copy.from.pinned &&
+      !r.shares_page_tables)
     copy.taken.assign(copy.from.data, copy.from.data + copy.from.nbytes);
-  for (const Place* place : {&copy.to, &copy.from})
-    copy.is_in_order &= r.use(stream, *place);
+  r.machine.next_task(stream);
+  r.machine.use(stream, copy.from.data, copy.from.nbytes, false, name);
+  r.machine.use(stream, copy.to.data, copy.to.nbytes, true, name);
   const auto end = std::make_shared<Mark>();
   stream->tasks.push_back(
       {.run = [&r, stream, c = std::move(copy)] { c.run(r, stream->gpu); }, .sets = end});
@@ -356,14 +355,10 @@ cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cuda
 cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
   return call(__func__, stream, [=](Runtime& r) {
     const auto block = r.free(p, stream);
-    const bool is_in_order =
-        stream->clock.covers(block->allocation) && stream->clock.covers(block->uses);
-    const auto end = [&r, stream, block, is_in_order] {
-      if (!block->end(r.machine.memory) || !is_in_order)
-        r.fault(stream->gpu, "a free of memory that nothing puts after its last use");
+    stream->tasks.push_back({.run = [&r, block] {
+      block->end(r.machine.memory);
       if (!r.handles.contains(block->pool)) r.trim(block->pool, 0);
-    };
-    stream->tasks.push_back({.run = end});
+    }});
   });
 }
 
@@ -376,7 +371,7 @@ cudaError_t cudaMemcpyAsync(
     need(up || down || kind == cudaMemcpyDeviceToDevice);
     need(down ? target.block == nullptr : target.on(stream->gpu));
     need(up ? source.block == nullptr : source.on(stream->gpu));
-    push_copy(r, stream, {target, source});
+    push_copy(r, stream, "cudaMemcpyAsync", {target, source});
   });
 }
 
@@ -385,7 +380,10 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t n, cudaStream_t stream) 
     if (n == 0) return;
     const Place target = r.locate(to, n);
     need(target.on(stream->gpu));
-    push_copy(r, stream, {target, target, false, true, {n, static_cast<std::byte>(value)}});
+    push_copy(r,
+              stream,
+              "cudaMemsetAsync",
+              {target, {nullptr, 0}, false, std::vector(n, static_cast<std::byte>(value))});
   });
 }
 
@@ -397,7 +395,7 @@ cudaError_t cudaMemcpyPeerAsync(
     need(target.on(to_gpu) && source.on(from_gpu));
     const Peers peers = r.machine.settings.peers;
     if (peers == Peers::hanging) stream->tasks.push_back({.after = r.never});
-    push_copy(r, stream, {target, source, peers == Peers::wrong_bytes});
+    push_copy(r, stream, "cudaMemcpyPeerAsync", {target, source, peers == Peers::wrong_bytes});
   });
 }
 

@@ -53,7 +53,8 @@ struct Call {
   std::size_t count;
   ncclDataType_t type;
   ncclRedOp_t op;
-  int peer;  // or root
+  int peer;                    // or root
+  const char* name = nullptr;  // of the function
   int rank = comm->rank;
   std::size_t ranks = static_cast<std::size_t>(comm->ranks);
   double factor = op < ncclNumOps ? 1 : comm->factors.at(op);
@@ -80,6 +81,7 @@ std::size_t whole_bytes(const Call& c) {
   return part_bytes(c) * (has_parts ? c.ranks : 1);
 }
 std::size_t input_bytes(const Call& c) {
+  if (c.kind == Kind::broadcast && c.rank != c.peer) return 0;
   return c.kind == Kind::all_gather ? part_bytes(c) : whole_bytes(c);
 }
 std::size_t output_bytes(const Call& c) {
@@ -211,13 +213,13 @@ void queue(Runtime& r, std::vector<Call> calls) {
     });
     return tasks.launch(r);
   }
-  bool is_in_order = true;
   for (const Call& c : calls) {
-    const auto use = [&](const void* p, std::size_t n) {
-      is_in_order &= p == nullptr || r.use(c.stream, r.locate(p, n));
+    r.machine.next_task(c.stream);
+    const auto use = [&](const void* p, std::size_t n, bool writes) {
+      if (p != nullptr) r.machine.use(c.stream, r.locate(p, n).data, n, writes, c.name);
     };
-    use(c.input, input_bytes(c));
-    use(c.output, output_bytes(c));
+    use(c.input, input_bytes(c), false);
+    use(c.output, gets(c) ? output_bytes(c) : 0, true);
   }
   const bool far = calls.front().comm->uses_peers;
   const bool hangs = far && r.machine.settings.peers == Peers::hanging;
@@ -236,8 +238,7 @@ void queue(Runtime& r, std::vector<Call> calls) {
       tasks.add({}, mark);
     if (hangs) tasks.add({}, r.never);
     tasks.add(
-        [&r, all, result, damages, is_in_order, gpu = (*all)[rank].stream->gpu] {
-          if (!is_in_order) r.fault(gpu, "a collective of memory that is not allocated yet");
+        [all, result, damages] {
           if (!result->empty()) return;
           compute(*result, *all);
           if (damages && !result->empty()) (*result)[result->size() / 2] ^= std::byte{1};
@@ -340,6 +341,7 @@ ncclResult_t add(const char* name, Call c) {
   const ncclResult_t result = call(name, [&](Runtime& r) {
     r.check_handle(c.stream);
     if (c.stream->gpu != c.comm->gpu || depth == 0 || !has_its_place(c)) return ncclInvalidUsage;
+    c.name = name;
     group.push_back(c);
     return ncclSuccess;
   });

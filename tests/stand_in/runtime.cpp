@@ -60,7 +60,8 @@ Runtime::Runtime() {
   const bool told = std::getenv("TANDEM_STAND_IN_GPUS") != nullptr;
   machine.settings.install(told ? machine.settings.installed : 0);
   machine.lists_itself = false;  // a test says what it has
-  HostKnowledge::share();        // nobody sees the locks by which threads tell each other
+  machine.races_are_faults = true;
+  HostKnowledge::share();  // nobody sees the locks by which threads tell each other
   reset();
 }
 
@@ -100,22 +101,15 @@ void Runtime::fault(int gpu, const char* why) {
   machine.error(gpu) = cudaErrorIllegalAddress;
 }
 
-bool Runtime::use(CUstream_st* stream, const Place& place) {
-  machine.next_task(stream);
-  if (place.block == nullptr) return true;
-  place.block->uses.note(stream->number, stream->given);
-  return stream->clock.covers(place.block->allocation);
-}
-
 void Block::begin(Memory& memory) {
   if (state == State::freed) return;
   memory.fill(*this);
   state = State::ready;
 }
 
-bool Block::end(Memory& memory) {
+void Block::end(Memory& memory) {
   if (state == State::ready) memory.clear(*this);
-  return std::exchange(state, State::freed) == State::ready;
+  state = State::freed;
 }
 
 void Runtime::launch_all() {
@@ -153,9 +147,9 @@ std::shared_ptr<Block> Runtime::allocate(CUmemPoolHandle_st* pool,
     pool->reserved += block.capacity;
   }
   pool->used += block.capacity;
-  machine.next_task(stream);
-  block.allocation.note(stream->number, stream->given);
   machine.put(block);
+  machine.next_task(stream);
+  machine.use(stream, block.data, n, true, "cudaMallocFromPoolAsync");
   return blocks[block.data] = std::make_shared<Block>(block);
 }
 
@@ -164,8 +158,9 @@ std::shared_ptr<Block> Runtime::free(void* p, CUstream_st* stream) {
   need(found != blocks.end());
   std::shared_ptr<Block> block = std::move(found->second);
   blocks.erase(found);
-  machine.take(p);
   machine.next_task(stream);
+  machine.use(stream, p, block->size, true, "cudaFreeAsync");
+  machine.take(p);
   block->freed_on = stream;
   block->pool->used -= block->capacity;
   block->pool->free.push_back(block);

@@ -36,11 +36,10 @@ struct Block : Memory::Block {
   CUmemPoolHandle_st* pool;
   State state = State::queued;
   const CUstream_st* freed_on = nullptr;
-  Clock allocation = {}, uses = {};
 
-  /// What tasks do. @return  whether the block was there to be freed.
+  /// What tasks do.
   void begin(Memory& memory);
-  bool end(Memory& memory);
+  void end(Memory& memory);
 };
 
 }  // namespace tandem::stand_in
@@ -119,10 +118,6 @@ class Runtime {
   /// Whether a communicator has work that has not been done.
   bool has_work(const void* owner) const;
   void drop_work(const void* owner);
-  /// Notes that the stream's next task uses what lies there.
-  ///
-  /// @return  whether something puts the task after the allocation.
-  bool use(CUstream_st* stream, const Place& place);
   /// Whether a task may use it now.
   bool usable(const Place& place) const;
 

@@ -186,7 +186,11 @@ TEST_F(StandInTest, EveryCallFailsOnceWhereItIsTold) {
        [&] { return cudaMallocFromPoolAsync(&block, 8, one->pool, one->main); }},
       {"cudaMemcpyAsync",
        [&] { return cudaMemcpyAsync(p, host.data(), 8, cudaMemcpyHostToDevice, one->main); }},
-      {"cudaMemcpyPeerAsync", [&] { return cudaMemcpyPeerAsync(p, 0, far, 1, 8, other->main); }},
+      {"cudaMemcpyPeerAsync",
+       [&] {
+         one->order(one->main, other->main);  // which has written to it
+         return cudaMemcpyPeerAsync(p, 0, far, 1, 8, other->main);
+       }},
       {"cudaMallocHost", [&] { return cudaMallocHost(&pinned, 8); }},
       {"cudaFreeHost", [&] { return cudaFreeHost(pinned); }},
       {"cudaHostRegister", [&] { return cudaHostRegister(host.data(), 8, 0); }},

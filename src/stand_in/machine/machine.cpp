@@ -229,6 +229,8 @@ bool Machine::use(
       writes ? uses_.write(p, nbytes, use, s->clock) : uses_.read(p, nbytes, use, s->clock);
   for (const Conflict& c : conflicts)
     report_race(s, writes, what, c);
+  if (races_are_faults && !conflicts.empty())
+    push(s, {.run = [this, gpu = s->gpu] { error(gpu) = kIllegalAddress; }});
   return true;
 }
 

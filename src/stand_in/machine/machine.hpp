@@ -112,6 +112,7 @@ class Machine {
   Gate mutex;
   Settings settings;
   bool lists_itself = true;  // among the processes of a GPU, as NVML does outside of containers
+  bool races_are_faults = false;  // a GPU that comes to one takes no more work
   Reports reports;
   Failures failures;
   Memory memory;
