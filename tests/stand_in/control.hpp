@@ -19,12 +19,12 @@ struct CUstream_st;
 // What is put on a stream waits there until a call asks for a result: then tasks of all streams
 // run, each stream's in order, streams against each other in an order that a seed decides, until
 // the asked thing is done: a wait that is missing shows as other data. Fresh memory is 0xCD, freed
-// memory 0xDD; with the address sanitizer it is poisoned, and 0xDD in its first page; memory of a
-// GPU is protected against the host but for the time in which tasks run.
+// memory 0xDD, or poisoned with the address sanitizer; memory of a GPU is protected against the
+// host but for the time in which tasks run.
 //
 // What CUDA leaves undefined or forgives is an error here: there is no default stream; a copy or a
-// collective of memory that nothing puts after the allocation and before the free on another
-// stream, or that is not pinned any more, is an illegal address (the reason goes to stderr); a call
+// collective that races with another one, or with the allocation or the free of its memory, or
+// whose memory is not pinned any more, is an illegal address (the reason goes to stderr); a call
 // that would wait without end is cudaErrorTimeout.
 //
 // NCCL's calls are put on the streams after ncclGroupEnd has returned, those of different groups in

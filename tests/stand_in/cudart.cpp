@@ -130,7 +130,8 @@ const char* cudaGetErrorName(cudaError_t error) {
   return "an error that the stand-in has no name for";
 }
 
-const char* cudaGetErrorString(cudaError_t) {
+const char* cudaGetErrorString(cudaError_t error) {
+  if (error == cudaErrorMemoryAllocation) return "out of memory";
   return "the stand-in for CUDA says so";
 }
 
@@ -228,7 +229,10 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {  // its tasks still run
-  return call(__func__, stream, [=](Runtime& r) { r.handles.erase(stream); });
+  return call(__func__, stream, [=](Runtime& r) {
+    r.handles.erase(stream);
+    stream->is_destroyed = true;
+  });
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -394,7 +398,7 @@ cudaError_t cudaMemcpyPeerAsync(
     const Place target = r.locate(to, n), source = r.locate(from, n);
     need(target.on(to_gpu) && source.on(from_gpu));
     const Peers peers = r.machine.settings.peers;
-    if (peers == Peers::hanging) stream->tasks.push_back({.after = r.never});
+    if (peers == Peers::hanging) stream->tasks.push_back({.after = r.machine.never});
     push_copy(r, stream, "cudaMemcpyPeerAsync", {target, source, peers == Peers::wrong_bytes});
   });
 }

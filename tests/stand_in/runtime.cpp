@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 
 namespace tandem::stand_in {
 namespace {
 
 constexpr std::size_t kUnit = 512;  // a pool's sizes are multiples of it
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kLinkBytes = std::size_t{1} << 20;  // of a communicator of NCCL's
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -28,7 +28,7 @@ bool is_bare(const std::string& call) {
                                            "cudaGetLastError",
                                            "cudaPeekAtLastError",
                                            "cudaSetDevice"};
-  return kBare.contains(call) || call.starts_with("nccl") || call.starts_with("nvml");
+  return kBare.contains(call);
 }
 
 std::string failure(const std::string& call, int nth, int code) {
@@ -60,7 +60,9 @@ Runtime::Runtime() {
   const bool told = std::getenv("TANDEM_STAND_IN_GPUS") != nullptr;
   machine.settings.install(told ? machine.settings.installed : 0);
   machine.lists_itself = false;  // a test says what it has
+  machine.has_default_streams = false;
   machine.races_are_faults = true;
+  machine.settings.communicator_bytes = kLinkBytes;
   HostKnowledge::share();  // nobody sees the locks by which threads tell each other
   reset();
 }
@@ -74,8 +76,8 @@ void Runtime::reset() {
   driver = CUDART_VERSION;
   refused_peers.clear();
   machine.streams.seed(machine.settings.seed);
-  never->done = true;
-  never = std::make_shared<Mark>();
+  machine.never->done = true;
+  machine.never = std::make_shared<Mark>();
   for (int gpu = 0; gpu < kMostGpus; ++gpu) {
     machine.error(gpu) = cudaSuccess;
     machine.forget_others(gpu);
@@ -112,18 +114,11 @@ void Block::end(Memory& memory) {
   state = State::freed;
 }
 
-void Runtime::launch_all() {
-  while (!launches.empty())
-    launch_one();
-}
-
 void Runtime::finish(const std::function<bool()>& done) {
-  if (!done()) launch_all();
   need(machine.run(done), cudaErrorTimeout);
 }
 
 void Runtime::query(const std::function<bool()>& done) {
-  if (!done()) launch_all();
   need(machine.query(done), cudaErrorNotReady);
 }
 
@@ -175,33 +170,6 @@ void Runtime::trim(CUmemPoolHandle_st* pool, std::size_t keep) {
     machine.memory.give_back_addresses(block->data, round_up(block->capacity, kPage));
     return true;
   });
-}
-
-void Runtime::launch_one() {
-  if (launches.empty()) return;
-  const auto any =
-      launches.begin() + static_cast<std::ptrdiff_t>(machine.streams.any(launches.size()));
-  const void* const owner = any->tasks.front().owner;
-  const auto first = std::ranges::find(
-      launches, owner, [](const Launch& launch) { return launch.tasks.front().owner; });
-  std::ranges::move(first->tasks, std::back_inserter(first->stream->tasks));
-  launches.erase(first);
-}
-
-bool Runtime::has_work(const void* owner) const {
-  const auto is_of_owner = [=](const Task& task) { return task.owner == owner; };
-  return std::ranges::any_of(launches,
-                             [&](const Launch& l) { return is_of_owner(l.tasks.front()); }) ||
-         std::ranges::any_of(machine.streams, [&](const CUstream_st& s) {
-           return std::ranges::any_of(s.tasks, is_of_owner);
-         });
-}
-
-void Runtime::drop_work(const void* owner) {
-  const auto is_of_owner = [=](const Task& task) { return task.owner == owner; };
-  std::erase_if(launches, [&](const Launch& l) { return is_of_owner(l.tasks.front()); });
-  for (CUstream_st& s : machine.streams)
-    std::erase_if(s.tasks, is_of_owner);
 }
 
 void Runtime::pin(void* p, std::size_t n) {
@@ -304,8 +272,10 @@ void reset() {
 }
 
 std::size_t live_objects() {
-  return locked(
-      [](Runtime& r) { return r.handles.size() + r.blocks.size() + r.machine.memory.pins(); });
+  return locked([](Runtime& r) {
+    return r.handles.size() + r.blocks.size() + r.machine.memory.pins() +
+           static_cast<std::size_t>(r.machine.communicators);
+  });
 }
 
 std::size_t live_bytes(int gpu) {

@@ -22,12 +22,6 @@
 
 namespace tandem::stand_in {
 
-/// Tasks of a communicator that are to be put on a stream.
-struct Launch {
-  CUstream_st* stream;
-  std::vector<Task> tasks;
-};
-
 /// An allocation. Calls make and free it; its state is what tasks have come to.
 struct Block : Memory::Block {
   enum class State : std::uint8_t { queued, ready, freed };
@@ -113,11 +107,6 @@ class Runtime {
   void pin(void* p, std::size_t n);
   /// Checks that the range is in one block, or on the host, pinned as a whole or not at all.
   Place locate(const void* p, std::size_t n) const;
-  /// Puts one of the launches on its stream: any, but those of a communicator in their order.
-  void launch_one();
-  /// Whether a communicator has work that has not been done.
-  bool has_work(const void* owner) const;
-  void drop_work(const void* owner);
   /// Whether a task may use it now.
   bool usable(const Place& place) const;
 
@@ -125,10 +114,8 @@ class Runtime {
   bool unloaded;
   bool has_pools, shares_page_tables;
   int driver;
-  std::set<std::pair<int, int>> refused_peers;             // whose pool, and to whom
-  std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
+  std::set<std::pair<int, int>> refused_peers;  // whose pool, and to whom
   Failures kernel_failures{""};
-  std::deque<Launch> launches;    // of NCCL, not on streams yet
   std::set<const void*> handles;  // that are not destroyed
   std::deque<CUevent_st> events;
   std::deque<CUmemPoolHandle_st> pools;
@@ -136,7 +123,6 @@ class Runtime {
 
  private:
   Runtime();
-  void launch_all();
 };
 
 }  // namespace tandem::stand_in

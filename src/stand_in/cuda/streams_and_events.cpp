@@ -44,8 +44,8 @@ cudaError_t cudaStreamCreate(cudaStream_t* s) {
   return cudaStreamCreateWithPriority(s, 0, 0);
 }
 // Its work goes on, as with CUDA, and its clock may be asked for.
-cudaError_t cudaStreamDestroy(cudaStream_t) {
-  return call(__func__, [](Machine&) { return cudaSuccess; });
+cudaError_t cudaStreamDestroy(cudaStream_t s) {
+  return call(__func__, [=](Machine&) { return s->is_destroyed = true, cudaSuccess; });
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t s, int* level) {
   return call(__func__, [=](Machine& m) { return *level = stream_of(m, s)->level, cudaSuccess; });

@@ -54,8 +54,8 @@ void Machine::fatal(const std::string& kind, const std::string& name, const std:
 }
 
 CUstream_st* Machine::stream(CUstream_st* handle, int gpu) {
-  return reinterpret_cast<std::uintptr_t>(handle) <= 2 ? &streams[static_cast<std::size_t>(gpu)]
-                                                       : handle;
+  if (reinterpret_cast<std::uintptr_t>(handle) > 2) return handle;
+  return has_default_streams ? &streams[static_cast<std::size_t>(gpu)] : nullptr;
 }
 
 void Machine::next_task(CUstream_st* s) {

@@ -38,7 +38,8 @@ class Machine {
   /// Reports it, and ends the process.
   [[noreturn]] void fatal(const std::string& kind, const std::string& name, const std::string& why);
 
-  /// The stream of a handle; the default one of `gpu` for CUDA's 0, 1 and 2.
+  /// The stream of a handle; the default one of `gpu` for CUDA's 0, 1 and 2, or null where these
+  /// are refused.
   CUstream_st* stream(CUstream_st* handle, int gpu);
   CUstream_st* make_stream(int gpu, int level) { return streams.make(gpu, level); }
   /// Counts the stream's next task, which comes after all that the calling thread knows to be done.
@@ -109,15 +110,19 @@ class Machine {
   /// The error that a GPU stays in; 0: none.
   int& error(int gpu) { return streams.error(gpu); }
 
+  /// What copies and collectives wait for that hang.
+  std::shared_ptr<Mark> never = std::make_shared<Mark>();
   Gate mutex;
   Settings settings;
   bool lists_itself = true;  // among the processes of a GPU, as NVML does outside of containers
+  bool has_default_streams = true;
   bool races_are_faults = false;  // a GPU that comes to one takes no more work
   Reports reports;
   Failures failures;
   Memory memory;
   Streams streams;
   std::set<CUevent_st*> events;
+  int communicators = 0;                       // NCCL's
   std::set<int> contexts;                      // GPUs that the process has begun to use
   std::map<const void*, std::string> kernels;  // names by their host function
 

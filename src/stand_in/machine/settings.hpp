@@ -22,6 +22,7 @@ struct Settings {
   std::vector<int> visible = {};  // the places of these; empty: the first ones
   std::size_t gpu_bytes = std::size_t{16} << 30;
   Peers peers = Peers::all;
+  std::size_t communicator_bytes = 0;  // of its GPU, which each of NCCL's takes
   std::uint64_t seed = 1;
   std::string failures = {};  // as class Failures reads them
   std::string reports = {};   // a file for reports as lines of JSON

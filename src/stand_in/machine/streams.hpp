@@ -44,6 +44,7 @@ struct CUstream_st {
   tandem::stand_in::Clock clock = {};                     // of the last one
   std::shared_ptr<const tandem::stand_in::Clock> host{};  // what it has last taken from the host
   std::thread::id kernel = {};                            // the thread that runs one, if any
+  bool is_destroyed = false;                              // its tasks still run
 };
 
 struct CUevent_st {
@@ -74,7 +75,17 @@ class Streams {
     return s.tasks.empty() &&
            (s.kernel == std::thread::id() || s.kernel == std::this_thread::get_id());
   }
-  /// Runs one task, if one can run.
+  /// Work that a thread of a library's puts on streams some time after the call.
+  void later(const void* owner, std::function<void()> launch);
+  /// Does that for one of them: any, but those of an owner in their order.
+  ///
+  /// @return  whether there was one.
+  bool launch();
+  /// Whether all of an owner's work is on its streams.
+  bool is_launched(const void* owner) const;
+  /// Takes an owner's work back that has not run.
+  void drop(const void* owner);
+  /// Runs one task, if one can run, or lets that thread do something.
   bool step();
   /// Runs some tasks, as time passes between two questions.
   void pass(const std::function<bool()>& until);
@@ -87,7 +98,13 @@ class Streams {
   void move_on(std::chrono::milliseconds time) { moved_on_ += time; }
 
  private:
+  struct Launch {
+    const void* owner;
+    std::function<void()> run;
+  };
+
   std::deque<CUstream_st> streams_;
+  std::deque<Launch> launches_;
   std::map<int, int> errors_;  // by GPU
   std::chrono::milliseconds moved_on_{};
   std::mt19937_64 random_;

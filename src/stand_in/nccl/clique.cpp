@@ -4,11 +4,15 @@
 #include "stand_in/nccl/clique.hpp"
 
 #include <algorithm>
-#include <cstring>
-
-#include "stand_in/nccl/reduction.hpp"
+#include <cstdlib>
+#include <string_view>
 
 namespace tandem::stand_in {
+
+Clique::Clique(std::size_t ranks) : members_(ranks) {
+  const char* const disabled = std::getenv("NCCL_P2P_DISABLE");
+  uses_peers_ = disabled == nullptr || std::string_view(disabled) != "1";
+}
 
 void Clique::leave(std::size_t rank) {
   Member& own = members_[rank];
@@ -59,7 +63,7 @@ void Clique::give(Machine& m, std::size_t rank, const Part& part) {
 }
 
 void Clique::meet_all(Machine& m) {
-  std::vector<Place> places;
+  std::vector<RankPart> places;
   for (std::size_t r = 0; r < members_.size(); ++r) {
     if (members_[r].collectives.empty()) return;
     places.push_back({r, members_[r].collectives.front()});
@@ -78,14 +82,14 @@ void Clique::meet_message(Machine& m, std::size_t rank, const Part& part) {
   });
   if (other == waiting.end()) return members_[rank].messages.push_back(part);
   const bool sends = part.kind == Part::Kind::send;
-  const Place own{rank, part}, its{peer, *other};
+  const RankPart own{rank, part}, its{peer, *other};
   waiting.erase(other);
-  const std::vector<Place> places = sends ? std::vector{own, its} : std::vector{its, own};
+  const std::vector<RankPart> places = sends ? std::vector{own, its} : std::vector{its, own};
   check(m, places);
   launch(m, places);
 }
 
-void Clique::check(Machine& m, const std::vector<Place>& places) const {
+void Clique::check(Machine& m, const std::vector<RankPart>& places) const {
   const auto& [first, one] = places.front();
   for (const auto& [rank, part] : places) {
     const bool fits =
@@ -98,57 +102,10 @@ void Clique::check(Machine& m, const std::vector<Place>& places) const {
   }
 }
 
-void Clique::launch(Machine& m, const std::vector<Place>& places) {
-  std::vector<std::shared_ptr<Mark>> here;
-  for (const auto& [rank, part] : places) {
-    m.next_task(part.stream);
-    here.push_back(std::make_shared<Mark>(Mark{.clock = part.stream->clock}));
-    Machine::push(part.stream, {.sets = here.back()});
-  }
-  CUstream_st* const s = places.front().part.stream;
-  for (const auto& mark : here)
-    Machine::wait(s, mark);
-  m.next_task(s);
-  for (const auto& [rank, part] : places) {
-    m.use(s, part.from, part.read_bytes(rank, ranks()), false, part.name);
-    if (part.factor != nullptr && part.factor->in_memory != nullptr)
-      m.use(s, part.factor->in_memory, nccl_size(part.type), false, part.name);
-    m.use(s, part.to, part.written_bytes(rank, ranks()), true, part.name);
-  }
-  const auto end = std::make_shared<Mark>(Mark{.clock = s->clock});
-  Machine::push(s, {.run = [&m, places, n = ranks()] { run(m, places, n); }, .sets = end});
-  for (const auto& [rank, part] : places) {
-    Machine::wait(part.stream, end);
-    members_[rank].last = end;
-  }
-}
-
-void Clique::run(Machine& m, const std::vector<Place>& places, std::size_t ranks) {
-  const Part& one = places.front().part;
-  std::vector<Given> given;
-  std::vector<std::byte> result;  // what a rank gets may be what another has yet to give
-  for (const auto& [rank, part] : places) {
-    const std::size_t n = part.read_bytes(rank, ranks);
-    const auto* const from = static_cast<const std::byte*>(m.memory.host(part.from));
-    if (!part.is_reduction()) {
-      result.insert(result.end(), from, from + n);
-      continue;
-    }
-    const void* factor = nullptr;
-    if (part.factor != nullptr)
-      factor = part.factor->in_memory != nullptr ? m.memory.host(part.factor->in_memory)
-                                                 : &part.factor->bits;
-    given.push_back({from, factor});
-  }
-  if (one.is_reduction()) {
-    result.resize(one.read_bytes(places.front().rank, ranks));
-    reduce_elements(one.type, one.op, given, result.data(), result.size() / nccl_size(one.type));
-  }
-  const bool scatters = one.kind == Part::Kind::reduce_scatter;
-  for (const auto& [rank, part] : places) {
-    const std::size_t n = part.written_bytes(rank, ranks);
-    if (n > 0) std::memcpy(m.memory.host(part.to), result.data() + (scatters ? rank * n : 0), n);
-  }
+void Clique::launch(Machine& m, const std::vector<RankPart>& places) {
+  const auto ends = meet(m, places, ranks(), uses_peers_);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    members_[places[i].rank].last = ends[i];
 }
 
 }  // namespace tandem::stand_in

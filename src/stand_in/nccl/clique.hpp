@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "stand_in/nccl/part.hpp"
+#include "stand_in/nccl/meeting.hpp"
 
 namespace tandem::stand_in {
 
@@ -16,7 +16,8 @@ namespace tandem::stand_in {
 /// each, and so on; messages by sender and receiver.
 class Clique {
  public:
-  explicit Clique(std::size_t ranks) : members_(ranks) {}
+  /// Its GPUs are peers, unless NCCL's own variable keeps them from it.
+  explicit Clique(std::size_t ranks);
 
   std::size_t ranks() const { return members_.size(); }
   /// Whether the rank has a communicator, or has had one.
@@ -27,7 +28,7 @@ class Clique {
   /// The rank whose GPU it is; the number of ranks: none.
   std::size_t rank_of(int gpu) const;
 
-  /// Once all have come: their streams meet, one does the work, all go on.
+  /// Once all have come, NCCL's thread queues it.
   void give(Machine& m, std::size_t rank, const Part& part);
   /// Whether all parts of the rank were met.
   bool has_met(std::size_t rank) const;
@@ -43,20 +44,14 @@ class Clique {
     std::deque<Part> collectives = {}, messages = {};  // not met
     std::shared_ptr<Mark> last = nullptr;
   };
-  /// A rank's part, as the collective or the message has it.
-  struct Place {
-    std::size_t rank;
-    Part part;
-  };
-
   void meet_all(Machine& m);
   void meet_message(Machine& m, std::size_t rank, const Part& part);
-  void check(Machine& m, const std::vector<Place>& places) const;
-  void launch(Machine& m, const std::vector<Place>& places);
-  static void run(Machine& m, const std::vector<Place>& places, std::size_t ranks);
+  void check(Machine& m, const std::vector<RankPart>& places) const;
+  void launch(Machine& m, const std::vector<RankPart>& places);
   std::string names(const std::vector<std::size_t>& ranks) const;
 
   std::vector<Member> members_;  // by rank
+  bool uses_peers_;
 };
 
 }  // namespace tandem::stand_in

@@ -69,9 +69,7 @@ int check_buffers(Machine& m, const ncclComm& comm, const Part& part) {
 }
 
 int add(ncclComm* handle, Part part, CUstream_st* stream) {
-  return spoil_group(nccl_call(part.name, [&](Machine& m) {
-    const auto comm = find_communicator(m, handle, part.name);
-    if (comm == nullptr) return static_cast<int>(kInvalidArgument);
+  return spoil_group(with_communicator(part.name, handle, [&](Machine& m, const auto& comm) {
     if (part.op >= kFactorSum) {
       const auto found = comm->factors.find(part.op);
       if (found != comm->factors.end()) part.factor = found->second;
@@ -80,7 +78,10 @@ int add(ncclComm* handle, Part part, CUstream_st* stream) {
     int result = check(m, *comm, part);
     if (result == kSuccess) result = check_buffers(m, *comm, part);
     if (result != kSuccess) return result;
+    part.owner = comm.get();
     part.stream = m.stream(stream, comm->gpu);
+    if (part.stream == nullptr || part.stream->is_destroyed)
+      return refuse(part, kInvalidArgument, "there is no such stream, or not any more");
     if (part.stream->gpu != comm->gpu)
       return refuse(part,
                     kInvalidUsage,
@@ -146,9 +147,7 @@ int ncclRecv(void* to, std::size_t n, int type, int peer, ncclComm* c, CUstream_
 }
 
 int ncclRedOpCreatePreMulSum(int* op, void* scalar, int type, int residence, ncclComm* handle) {
-  return nccl_call(__func__, [=](Machine& m) {
-    const auto comm = find_communicator(m, handle, "ncclRedOpCreatePreMulSum");
-    if (comm == nullptr) return static_cast<int>(kInvalidArgument);
+  return with_communicator(__func__, handle, [=](Machine&, const auto& comm) {
     if (nccl_size(type) == 0 || (residence != kInGpuMemory && residence != kOnHost))
       return nccl_refuse(kInvalidArgument, "ncclRedOpCreatePreMulSum: no such type or residence");
     Factor factor{type, 0, residence == kInGpuMemory ? scalar : nullptr};
@@ -160,9 +159,7 @@ int ncclRedOpCreatePreMulSum(int* op, void* scalar, int type, int residence, ncc
 }
 // A call that was given it has taken the factor.
 int ncclRedOpDestroy(int op, ncclComm* handle) {
-  return nccl_call(__func__, [=](Machine& m) {
-    const auto comm = find_communicator(m, handle, "ncclRedOpDestroy");
-    if (comm == nullptr) return static_cast<int>(kInvalidArgument);
+  return with_communicator(__func__, handle, [=](Machine&, const auto& comm) {
     if (comm->factors.erase(op) == 0)
       return nccl_refuse(kInvalidArgument,
                          "ncclRedOpDestroy: the operation was not made, or has been destroyed");

@@ -24,6 +24,7 @@ struct ncclUniqueId {
 namespace {
 
 constexpr int kVersion = 22807;
+constexpr int kOutOfMemory = 2;  // CUDA's number
 constexpr unsigned kConfigMagic = 0xcafebeef;
 
 /// The beginning of ncclConfig_t.
@@ -75,25 +76,21 @@ int join(Machine& m,
   cudaGetDevice(&gpu);
   if (const std::size_t other = clique->rank_of(gpu); other < clique->ranks())
     return refuse_gpu_twice(other, own, gpu);
+  if (m.error(gpu) != 0) return nccl_failed(m.error(gpu));
+  *comm = make_communicator(m, {.clique = clique, .rank = own, .gpu = gpu, .blocks = blocks});
+  if (*comm == nullptr) return nccl_failed(kOutOfMemory);
   m.contexts.insert(gpu);
   clique->enter(own, gpu);
-  *comm = make_communicator({.clique = clique, .rank = own, .gpu = gpu, .blocks = blocks});
   return add_part(m, {communicators()[*comm], {.name = name, .kind = Part::Kind::join}});
-}
-
-template <class F>
-int with_communicator(const char* name, ncclComm* handle, F work) {
-  return nccl_call(name, [=](Machine& m) {
-    const auto comm = find_communicator(m, handle, name);
-    return comm == nullptr ? static_cast<int>(kInvalidArgument) : work(m, comm);
-  });
 }
 
 }  // namespace
 
 namespace tandem::stand_in {
 
-ncclComm* make_communicator(ncclComm comm) {
+ncclComm* make_communicator(Machine& m, ncclComm comm) {
+  if (!m.claim(comm.gpu, m.settings.communicator_bytes)) return nullptr;
+  ++m.communicators;
   const auto made = std::make_shared<ncclComm>(std::move(comm));
   communicators()[made.get()] = made;
   return made.get();
@@ -109,8 +106,11 @@ std::shared_ptr<ncclComm> find_communicator(Machine& m, ncclComm* handle, const 
   return nullptr;
 }
 
-void end_communicator(const std::shared_ptr<ncclComm>& comm) {
+void end_communicator(Machine& m, const std::shared_ptr<ncclComm>& comm) {
   comm->has_ended = true;
+  m.streams.drop(comm.get());
+  m.unclaim(comm->gpu, m.settings.communicator_bytes);
+  --m.communicators;
   comm->clique->leave(comm->rank);
   communicators().erase(comm.get());
 }
@@ -152,7 +152,8 @@ int ncclCommInitAll(ncclComm** comms, int n, const int* gpus) {
       const int gpu = gpus != nullptr ? gpus[r] : r;
       m.contexts.insert(gpu);
       comms[r] = make_communicator(
-          {.clique = clique, .rank = static_cast<std::size_t>(r), .gpu = gpu, .blocks = true});
+          m, {.clique = clique, .rank = static_cast<std::size_t>(r), .gpu = gpu, .blocks = true});
+      if (comms[r] == nullptr) return nccl_failed(kOutOfMemory);
     }
     return static_cast<int>(kSuccess);
   });
@@ -192,14 +193,14 @@ int ncclCommDestroy(ncclComm* handle) {
       m.mutex.rest();
     const auto last = comm->clique->last(comm->rank);
     if (last != nullptr) m.finish([=] { return last->done; }, "ncclCommDestroy");
-    end_communicator(comm);
+    end_communicator(m, comm);
     return static_cast<int>(kSuccess);
   });
 }
 int ncclCommAbort(ncclComm* handle) {
   if (handle == nullptr) return kSuccess;
-  return with_communicator(__func__, handle, [](Machine&, const auto& comm) {
-    end_communicator(comm);
+  return with_communicator(__func__, handle, [](Machine& m, const auto& comm) {
+    end_communicator(m, comm);
     return static_cast<int>(kSuccess);
   });
 }

@@ -67,15 +67,16 @@ int submit(Machine& m, std::vector<GroupPart> parts) {
                          "a group has communicators that block and others that do not");
   }
   if (!blocks) {
-    const auto launch = std::make_shared<Launch>();
-    launch->deadline = std::chrono::steady_clock::now() + m.settings.deadline;
-    launch->parts = std::move(parts);
-    for (const auto& [comm, part] : launch->parts)
-      comm->launch = launch;
+    for (const auto& [comm, part] : parts) {
+      comm->deadline = std::chrono::steady_clock::now() + m.settings.deadline;
+      m.streams.later(comm.get(), [&m, comm, part] { comm->clique->give(m, comm->rank, part); });
+    }
     return kInProgress;
   }
   for (const auto& [comm, part] : parts)
     comm->clique->give(m, comm->rank, part);
+  while (m.streams.launch()) {
+  }
   for (const auto& [comm, part] : parts)
     if (const int result = wait_for_ranks(m, comm, part.name); result != kSuccess) return result;
   return kSuccess;
@@ -84,7 +85,7 @@ int submit(Machine& m, std::vector<GroupPart> parts) {
 }  // namespace
 
 int add_part(Machine& m, const GroupPart& part) {
-  if (part.comm->launch != nullptr)
+  if (part.comm->deadline)
     return nccl_refuse(kInvalidArgument,
                        std::string(part.part.name) +
                            " is called before ncclCommGetAsyncError has given ncclSuccess for the "
@@ -114,15 +115,19 @@ int end_group(Machine& m) {
 }
 
 int progress(Machine& m, const std::shared_ptr<ncclComm>& comm) {
-  if (comm->launch != nullptr) {
-    for (const auto& [other, part] : std::exchange(comm->launch->parts, {}))
-      if (!other->has_ended) other->clique->give(m, other->rank, part);
-    if (!comm->clique->has_met(comm->rank)) {
-      if (std::chrono::steady_clock::now() > comm->launch->deadline)
+  if (const int error = m.error(comm->gpu); error != 0) return nccl_failed(error);
+  const auto is_under_way = [&] {
+    return m.streams.is_launched(comm.get()) && comm->clique->has_met(comm->rank);
+  };
+  if (comm->deadline) {
+    while (!is_under_way() && m.streams.launch()) {
+    }
+    if (!is_under_way()) {
+      if (std::chrono::steady_clock::now() > *comm->deadline)
         tell_deadlock(m, *comm, "a call that does not block");
       return kInProgress;
     }
-    comm->launch = nullptr;
+    comm->deadline.reset();
   }
   const auto& last = comm->clique->last(comm->rank);
   const bool is_done =

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -13,13 +12,6 @@ namespace tandem::stand_in {
 struct GroupPart {
   std::shared_ptr<ncclComm> comm;
   Part part;
-};
-
-/// Parts of communicators that do not block: they are given when a program asks how far they are,
-/// so that nothing comes after them that was queued before.
-struct Launch {
-  std::vector<GroupPart> parts;
-  std::chrono::steady_clock::time_point deadline;
 };
 
 /// Does a rank's part: at once, or at the end of the calling thread's group.

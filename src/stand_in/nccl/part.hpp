@@ -40,6 +40,7 @@ struct Part {
   int op = 0;
   int root = 0;  // of a message: the other rank
   CUstream_st* stream = nullptr;
+  const void* owner = nullptr;                     // the communicator
   std::shared_ptr<const Factor> factor = nullptr;  // of kFactorSum
 
   bool is_message() const { return kind == Kind::send || kind == Kind::receive; }
