@@ -124,6 +124,7 @@ class HostKernel : public c10::OperatorKernel {
       op.callBoxed(*stack);
     }
     call.take_resized();
+    if (short_name().starts_with("_foreach_")) call.count_writes();
     for (std::size_t i = stack->size() - returns_; i < stack->size(); ++i)
       replace_tensors((*stack)[i], [&](const at::Tensor& x) { return call.to_gpu(x); });
     if (waits_ || call.has_mask() || (returns_ > 0 && !returns_tensors_)) call.reach();

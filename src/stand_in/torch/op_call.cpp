@@ -155,6 +155,11 @@ void OpCall::take_resized() const {
   }
 }
 
+void OpCall::count_writes() const {
+  for (const Pair& p : pairs_)
+    if (p.writes) p.gpu.unsafeGetTensorImpl()->bump_version();
+}
+
 void OpCall::reach() const {
   stand_in_reach(stream_, gpu());
 }

@@ -40,6 +40,8 @@ class OpCall {
   at::Tensor to_gpu(const at::Tensor& x) const;
   /// Outputs that the kernel has given another size.
   void take_resized() const;
+  /// The kernel is one of those that count the writes of their lists themselves, for autograd.
+  void count_writes() const;
   /// The host has a result of the GPU, or its size: it has waited for the stream.
   void reach() const;
   /// An index is a mask: its count of rows is known once the host has waited.

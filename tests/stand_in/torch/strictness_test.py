@@ -52,6 +52,22 @@ class StrictnessTest(StandInTest):
         torch.cuda.current_stream().wait_stream(side)
         self.assertEqual((y + x).sum().item(), 3000)
 
+    def test_write_to_what_autograd_has_saved(self):
+        """PyTorch counts the writes of a list in its kernels for GPUs, so that an optimizer's are seen."""
+        x = torch.ones(3, device="cuda:0")
+        before = x._version
+        torch._foreach_mul_([x], 2)
+        self.assertEqual(x._version, before + 1)
+        torch._foreach_mul([x], 2)
+        self.assertEqual(x._version, before + 1)
+        w = torch.ones(3, device="cuda:0", requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.5)
+        loss = (w * w).sum()
+        w.grad = torch.ones_like(w)
+        optimizer.step()
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            loss.backward()
+
     def use_on_side(self, record):
         side = torch.cuda.Stream(device=0)
         x = torch.ones(1 << 20, device="cuda:0")
