@@ -43,17 +43,30 @@ at::Tensor host_view(const at::Tensor& x) {
   return y;
 }
 
-/// Memory of PyTorch's allocator with the bytes of the host's. The current device is the GPU.
-c10::DataPtr on_gpu(const c10::Storage& host) {
-  c10::DataPtr data = c10::cuda::CUDACachingAllocator::get()->allocate(host.nbytes());
-  if (host.nbytes() > 0) std::memcpy(stand_in_host(data.get()), host.data(), host.nbytes());
-  return data;
-}
-
 }  // namespace
 
 OpCall::~OpCall() {
-  if (has_begun_) stand_in_end_kernel(stream_, gpu());
+  if (has_begun_) leave_stream();
+}
+
+void OpCall::take_stream() {
+  stand_in_begin_kernel(stream_, gpu());
+  has_begun_ = true;
+}
+
+void OpCall::leave_stream() {
+  stand_in_end_kernel(stream_, gpu());
+  has_begun_ = false;
+}
+
+// On a full GPU the allocator waits for all kernels, one of which may wait for the allocator: so
+// this one is over before, and another one brings the result.
+c10::DataPtr OpCall::on_gpu(const c10::Storage& host) {
+  leave_stream();
+  c10::DataPtr data = c10::cuda::CUDACachingAllocator::get()->allocate(host.nbytes());
+  take_stream();
+  if (host.nbytes() > 0) std::memcpy(stand_in_host(data.get()), host.data(), host.nbytes());
+  return data;
 }
 
 void OpCall::set_device(c10::Device device) {
@@ -97,13 +110,13 @@ at::Tensor OpCall::sparse_to_host(const at::Tensor& x, bool writes) {
   return y;
 }
 
-at::Tensor OpCall::sparse_to_gpu(const at::Tensor& x) const {
+at::Tensor OpCall::sparse_to_gpu(const at::Tensor& x) {
   const at::Tensor y =
       at::_sparse_coo_tensor_unsafe(to_gpu(x._indices()), to_gpu(x._values()), x.sizes());
   return y._coalesced_(x.is_coalesced());
 }
 
-void OpCall::take_sparse(const Pair& pair) const {
+void OpCall::take_sparse(const Pair& pair) {
   auto* const own = static_cast<at::SparseTensorImpl*>(pair.gpu.unsafeGetTensorImpl());
   own->resize_(pair.host.sparse_dim(), pair.host.dense_dim(), pair.host.sizes());
   own->set_indices_and_values_unsafe(to_gpu(pair.host._indices()), to_gpu(pair.host._values()));
@@ -113,13 +126,12 @@ void OpCall::take_sparse(const Pair& pair) const {
 void OpCall::begin() {
   if (!guard_) guard_.emplace(c10::Device(at::kCUDA, c10::cuda::current_device()));
   stream_ = c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(gpu())).stream();
-  stand_in_begin_kernel(stream_, gpu());
-  has_begun_ = true;
+  take_stream();
   for (const Pair& p : pairs_)
     if (!p.gpu.is_sparse()) use(p.gpu, p.writes);
 }
 
-at::Tensor OpCall::to_gpu(const at::Tensor& x) const {
+at::Tensor OpCall::to_gpu(const at::Tensor& x) {
   if (!x.defined() || !x.device().is_cpu()) return x;
   for (const Pair& p : pairs_) {
     if (p.host.is_same(x)) return p.gpu;
@@ -138,7 +150,7 @@ at::Tensor OpCall::to_gpu(const at::Tensor& x) const {
   return y;
 }
 
-void OpCall::take_resized() const {
+void OpCall::take_resized() {
   for (const Pair& p : pairs_) {
     if (p.host.is_sparse()) {
       if (p.writes) take_sparse(p);

@@ -37,9 +37,9 @@ class OpCall {
   /// @throws c10::Error  it would use memory that is not there.
   void begin();
   /// A result, as PyTorch is to have it.
-  at::Tensor to_gpu(const at::Tensor& x) const;
+  at::Tensor to_gpu(const at::Tensor& x);
   /// Outputs that the kernel has given another size.
-  void take_resized() const;
+  void take_resized();
   /// The kernel is one of those that count the writes of their lists themselves, for autograd.
   void count_writes() const;
   /// The host has a result of the GPU, or its size: it has waited for the stream.
@@ -54,9 +54,13 @@ class OpCall {
     bool writes;
   };
   at::Tensor sparse_to_host(const at::Tensor& x, bool writes);
-  at::Tensor sparse_to_gpu(const at::Tensor& x) const;
+  at::Tensor sparse_to_gpu(const at::Tensor& x);
   /// A sparse argument of which the kernel has made another one.
-  void take_sparse(const Pair& pair) const;
+  void take_sparse(const Pair& pair);
+  /// Memory of PyTorch's allocator with the bytes of the host's.
+  c10::DataPtr on_gpu(const c10::Storage& host);
+  void take_stream();
+  void leave_stream();
   [[noreturn]] void refuse(const std::string& other) const;
   void use(const at::Tensor& x, bool writes) const;
   void use_bytes(const char* p, std::int64_t nbytes, bool writes) const;

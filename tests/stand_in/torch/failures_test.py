@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each call of CUDA and NCCL that a training makes is made to fail, and each allocation to run out."""
 
+import ctypes
 import os
 import signal
 import sys
+import threading
 import unittest
 import unittest.mock
 
 import torch
-from control import calls, fail, forget_failures
+from control import LIBRARY, calls, fail, forget_failures
 from launched import launch
 from torch import nn
 
@@ -150,6 +152,27 @@ class FailuresTest(unittest.TestCase):
             ended = launch(EACH_ALLOCATION.format(folder=os.path.dirname(os.path.abspath(__file__))), "--strict")
         self.assertEqual(ended.status, 0, ended.errors)
         self.assertGreater(int(ended.output), 20)
+
+    def test_two_threads_on_a_full_gpu(self):
+        """The allocator waits for all kernels of the GPU, also where one of them waits for the allocator."""
+        def work():
+            one = torch.ones(1, device="cuda:0")
+            torch.cuda.synchronize()
+            assert LIBRARY.stand_in_occupy(0, 4711, ctypes.c_size_t(torch.cuda.mem_get_info(0)[0] - (48 << 20)))
+
+            def drive(thread):
+                with torch.cuda.stream(torch.cuda.Stream(0)):
+                    for i in range(200):
+                        one.expand((11 + (3 * i + 4 * thread) % 9) << 18) * 2
+
+            threads = [threading.Thread(target=drive, args=(k,)) for k in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            return str(calls().get("cudaFree", 0))
+
+        self.assertGreater(int(in_child(work)), 0)
 
     def test_a_gpu_that_takes_no_more_work(self):
         """An illegal address stays: each later call says so."""
