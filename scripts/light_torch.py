@@ -15,10 +15,6 @@ import subprocess
 import sys
 import tempfile
 
-# By version: NVIDIA's libraries that are small, and called without a GPU too.
-OF_NVIDIA = {"2.15.0": ["nvidia-cuda-runtime==13.2.86", "nvidia-cuda-cupti==13.2.86"],
-             "2.11.0": ["nvidia-cuda-runtime==13.0.96", "nvidia-cuda-cupti==13.0.85"],
-             "2.8.0": ["nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90"]}
 PACKAGES = ["filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "numpy", "setuptools", "sympy", "typing-extensions"]
 
 # By the beginning of a library's name: its symbols.
@@ -56,6 +52,13 @@ class Needs:
         """The symbols that library `name` must have; None if it is no library that a stub may replace."""
         pattern = next((p for beginning, p in SYMBOLS.items() if name.startswith(beginning)), None)
         return None if pattern is None else sorted(s for s in self.symbols if re.match(pattern, s))
+
+
+def small_ones(metadata):
+    """Of NVIDIA's libraries, those that are called without a GPU too, which are small: as PyTorch's metadata asks pip for them."""
+    required = [line.split(";")[0].strip() for line in re.findall(r"^Requires-Dist: (.*)", metadata, re.MULTILINE)]
+    kits = [re.sub(r"\[.*\]", "[cudart,cupti]", name) for name in required if name.startswith("cuda-toolkit[")]
+    return kits or [name for name in required if re.match(r"nvidia-cuda-(runtime|cupti)\b", name)]
 
 
 def write_stub(folder, name, symbols, versions):
@@ -98,8 +101,10 @@ def main(arguments):
     if check:
         print(f"setup: missing: PyTorch {expected}")
         return 1
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-                    "--upgrade", "--target", folder, f"torch=={expected}", *OF_NVIDIA[expected], *PACKAGES], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target", folder]
+    subprocess.run([*pip, "--no-deps", f"torch=={expected}", *PACKAGES], check=True)
+    (metadata,) = folder.glob("torch-*.dist-info/METADATA")
+    subprocess.run([*pip, *small_ones(metadata.read_text(encoding="utf-8"))], check=True)
     nvidia = min(folder.glob("nvidia/cu*/lib"))  # one of those where torch's libraries look
     write_stubs(sorted((folder / "torch" / "lib").glob("*.so*")), nvidia)
     version = imported_version(folder)

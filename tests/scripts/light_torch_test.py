@@ -64,6 +64,15 @@ class Stubs(unittest.TestCase):
         self.assertEqual(light_torch.write_stubs([self.user_of("libother.so.1", "other")], self.stubs), [])
 
 
+class Packages(unittest.TestCase):
+    def test_are_those_that_pytorch_asks_for(self):
+        newer = "Requires-Dist: cuda-toolkit[cublas,cudart,cupti]==13.0.2; platform_system == \"Linux\"\nRequires-Dist: nvidia-nccl-cu13==2.28.9\n"
+        self.assertEqual(light_torch.small_ones(newer), ["cuda-toolkit[cudart,cupti]==13.0.2"])
+        older = "Requires-Dist: nvidia-cuda-runtime-cu12==12.8.90; platform_system == \"Linux\"\nRequires-Dist: nvidia-cuda-nvrtc-cu12==12.8.93\n"
+        self.assertEqual(light_torch.small_ones(older + "Requires-Dist: nvidia-cuda-cupti-cu12==12.8.90\n"),
+                         ["nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90"])
+
+
 class Versions(unittest.TestCase):
     def test_say_why_there_is_none(self):
         with tempfile.TemporaryDirectory() as folder:
