@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpu-check pack, brief, torch-memory, bundle and run."""
+"""scripts/gpu-check pack, brief, torch, torch-memory, bundle and run."""
 
 import argparse
 import pathlib
@@ -13,6 +13,7 @@ from .brief import check as brief
 from .check import Check
 from .parts import PARTS
 from .torch_memory import check as torch_memory
+from .torch_training import check as torch_training
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -83,6 +84,23 @@ and report.md in the folder of --out, written after every step, beside the state
 exit status: 0 all done and passed; 1 something failed, is missing on this machine, or nothing ran on a GPU;
 2 wrong call; 3 repeat the same command to continue"""
 
+TORCH = """\
+Trains by tandem on one of PyTorch's GPUs, in these stages, and ends by itself:
+
+  adapter   150 s   what is here; tandem's adapter for this PyTorch is built if the package has none
+  cases      75 s   PyTorch's own cases of DataParallel on cuda:0x4
+  exactness  60 s   modes and chunks on cuda:0x4, beside one device
+  overhead   45 s   a step on small layers
+  resnet50   60 s   beside plain PyTorch and torch.nn.DataParallel
+  gpt2       75 s   the same
+  memory     45 s   what tandem.memory tells of a step
+
+It needs PyTorch for CUDA and a built tandem: a wheel of scripts/wheel by --wheel, or the package that Python finds.
+What a stage has told is in results.json and report.md in the folder of --out before the next one begins.
+
+exit status: 0 all done and passed; 1 something failed, or nothing ran on a GPU; 2 wrong call, or no tandem;
+3 repeat the same command to continue"""
+
 BUDGET, QUICK_BUDGET, BRIEF_SECONDS = 540, 1500, 530
 
 
@@ -102,6 +120,15 @@ def add_brief(commands):
     brief_.add_argument("--seconds", type=float, default=BRIEF_SECONDS, help="when it ends (default: %(default)s)")
 
 
+def add_torch(commands):
+    command = commands.add_parser("torch", help="check training on one of PyTorch's GPUs, in nine minutes", description=TORCH,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("--out", type=pathlib.Path, required=True, help="folder of the results")
+    command.add_argument("--wheel", type=pathlib.Path, help="a wheel of tandem for this Python (default: the package that it finds)")
+    command.add_argument("--small", action="store_true", help="sizes for the stand-in for PyTorch's CUDA, to try the script")
+    command.add_argument("--seconds", type=float, default=torch_training.SECONDS, help="when it ends (default: %(default)s)")
+
+
 def add_torch_memory(commands):
     command = commands.add_parser("torch-memory", help="check what is told of the memory of PyTorch's GPUs, in eight minutes",
                                   description="Compares what tandem memory tells with the allocator's, the driver's and nvidia-smi's figures. "
@@ -119,6 +146,7 @@ def parse(arguments):
     make.add_argument("folder", metavar="DIR", type=pathlib.Path)
     add_pack(commands)
     add_brief(commands)
+    add_torch(commands)
     add_torch_memory(commands)
     run = commands.add_parser("run", help="run the parts on this machine", description=RUN,
                               formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -141,7 +169,7 @@ def parse(arguments):
             args.budget = QUICK_BUDGET if args.quick else BUDGET
         if args.budget <= 0 or args.rounds < 1:
             parser.error("--budget must be above 0, and --rounds at least 1")
-    if args.command in ("brief", "torch-memory") and args.seconds <= 0:
+    if args.command in ("brief", "torch", "torch-memory") and args.seconds <= 0:
         parser.error("--seconds must be above 0")
     return args
 
@@ -181,9 +209,9 @@ def main(arguments=None):
     args = parse(arguments)
     if args.command == "run":
         return run(args)
-    if args.command == "brief":
+    if args.command in ("brief", "torch"):
         signal.signal(signal.SIGTERM, end_steps)
-        return brief.run(args, say, started)
+        return (brief if args.command == "brief" else torch_training).run(args, say, started)
     if args.command == "torch-memory":
         return torch_memory.run(args.out, args.seconds, say)
     return write(args)

@@ -23,14 +23,25 @@ def read_benchmarks(file):
     return read
 
 
+def objects(log):
+    """The lines that are JSON objects; a program that was ended may have been in the middle of one."""
+    for line in log.splitlines():
+        try:
+            if line.startswith("{"):
+                yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def read_told(log):
+    """What a program has told line by line."""
+    return {"told": list(objects(log))}
+
+
 def read_models(log):
     """What bench/peers/in_turn.py has said so far: its last line of each model counts."""
     found = {"models": {}, "failed": []}
-    for line in log.splitlines():
-        try:
-            item = json.loads(line) if line.startswith("{") else {}
-        except ValueError:  # the program was ended in the middle of it
-            continue
+    for item in objects(log):
         if "pytorch" in item:
             found |= {"PyTorch": item["pytorch"], "why": item.get("error", "")}
         elif "error" in item:

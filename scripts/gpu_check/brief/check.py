@@ -1,132 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""One call of `gpu-check brief`: the stages, each within its time and all within theirs, and the exit status."""
+"""One call of `gpu-check brief`."""
 
-import json
-import math
-import signal
-import time
-from dataclasses import replace
-
-from .. import steps
+from ..staged import WRONG, Staged
 from . import report
 from .plan import plan_of
 from .stages import stages
 
-OK, FAILED, WRONG, LEFT = 0, 1, 2, 3
-LEAST = 1  # seconds that are worth a start
-NO_TIME = "no time was left"
-ON_A_GPU = {"tests", "gpt2", "products", "models", "logical"}  # the stages in which tandem does something on a GPU
 
+class Brief(Staged):
+    on_a_gpu = {"tests", "gpt2", "products", "models", "logical"}
 
-class OutOfTime(BaseException):
-    """The whole check is at its end, while a step could not even be killed."""
-
-
-def out_of_time(signal_number, _):
-    raise OutOfTime(signal_number)
-
-
-class Brief:
     def __init__(self, plan, seconds, say, started):
-        self.plan, self.say = plan, say
-        self.started, self.seconds = started, seconds
-        self.end = started + seconds - min(5, seconds / 20)  # a report takes its time too
-        self.state = steps.State(plan.out)
-        self.forget_another_pack()
-        (plan.out / "tests").mkdir(exist_ok=True)
-        self.stages = stages(plan)
-        self.steps = [step for stage in self.stages for step in stage.steps]
-        self.forget_what_stopped_it()
-        self.took = {}  # seconds of each stage that has begun
-        self.runner = steps.Runner(self.state, math.inf, say)
+        self.plan = plan
+        (plan.out / "tests").mkdir(parents=True, exist_ok=True)
+        super().__init__(stages(plan), plan.out, plan.pack, seconds, say, started)
 
-    def forget_another_pack(self):
-        """A call continues what an earlier call of the same pack has left."""
-        file = self.plan.out / "pack.json"
-        pack = json.dumps(self.plan.pack)
-        if not file.exists() or file.read_text() != pack:
-            self.state.steps = {}
-            file.write_text(pack)
+    def report(self):
+        return report.write(self)
 
-    def stopped_by(self):
-        """The essential step that has failed, if one has."""
-        return next((step.name for step in self.steps if step.essential and self.state.status(step.name) == "failed"), "")
-
-    def forget_what_stopped_it(self):
-        """Somebody may have put right what was missing."""
-        self.state.steps.pop(self.stopped_by(), None)
-
-    def run(self):
-        """The exit status. The alarm repeats itself, since a process that the driver holds does not end when it is killed."""
-        signal.signal(signal.SIGALRM, out_of_time)
-        at = self.started + self.seconds - min(2, self.seconds / 50)
-        signal.setitimer(signal.ITIMER_REAL, max(0.1, at - time.monotonic()), 1)
-        try:
-            for stage in self.stages:
-                self.run_stage(stage)
-                report.write(self)
-                print(report.stage_table(self, self.took), flush=True)
-                if self.stopped_by():
-                    self.note_the_rest(f"{self.stopped_by()} has failed")
-                    break
-        except KeyboardInterrupt:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            self.say("interrupted; the report has what ended")
-            self.note_what_ran(status="interrupted")
-        except OutOfTime:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            self.note_what_ran(status="failed", reason="it did not end when it was killed")
-            self.note_the_rest(NO_TIME)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        return self.status(report.write(self))
-
-    def run_stage(self, stage):
-        begun = time.monotonic()
-        todo = [step for step in stage.steps if not self.state.done(step)]
-        try:
-            while todo:
-                step = todo.pop(0)
-                self.run_step(step, min(begun + stage.seconds, self.end) - time.monotonic())
-                todo[:0] = step.follow(self.state.steps[step.name])
-        finally:
-            self.took[stage.name] = round(time.monotonic() - begun, 1)
-
-    def run_step(self, step, left):
-        failed = self.stopped_by()
-        reason = f"{failed} has failed" if failed else NO_TIME if left < LEAST else ""
-        if reason:
-            self.state.note(step, status="not run", reason=reason)
-            return
-        try:
-            self.runner.run_one(replace(step, timeout=min(step.timeout, left)))
-        except Exception as e:  # what it printed is none of what was expected; the other steps run nevertheless
-            self.state.note(step, status="failed", reason=f"{type(e).__name__}: {e}")
-        for what in self.state.figures(step.name).get("missing", []):
-            self.say(f"  {what}")
-
-    def note_what_ran(self, **result):
-        for step in self.steps:
-            if self.state.status(step.name) == "running":
-                self.state.note(step, **result)
-
-    def note_the_rest(self, reason):
-        for step in self.steps:
-            if not self.state.status(step.name):
-                self.state.note(step, status="not run", reason=reason)
-
-    def status(self, path):
-        failed = [name for name, s in self.state.steps.items() if s["status"] == "failed"]
-        left = [step.name for step in self.steps if self.state.status(step.name) in ("", "interrupted") or
-                self.state.steps[step.name].get("reason") == NO_TIME]
-        self.say(f"{path}: failed: {', '.join(failed) or 'none'}")
-        if left:
-            self.say(f"{len(left)} steps are left, from {left[0]} on: the same command continues")
-            return LEFT
-        if not any(s["part"] in ON_A_GPU and s["status"] == "passed" for s in self.state.steps.values()):
-            self.say("nothing ran on a GPU, so nothing is shown")
-            return FAILED
-        return FAILED if failed else OK
+    def stage_table(self):
+        return report.stage_table(self, self.took)
 
 
 def run(args, say, started):

@@ -6,12 +6,13 @@ import re
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .. import driver
 from ..figures import read_benchmarks, read_json, read_models
 from ..googletest import Filter, Program
 from ..parts import bench, device, sanitizer
+from ..staged import Stage
 from ..steps import Step
 from . import libraries
 from .at_once import together
@@ -31,14 +32,6 @@ METRICS = re.compile(r"^ +(Duration|Compute \(SM\) Throughput|Memory Throughput|
 NO_COUNTERS = "the driver lets no user but root read the GPU's counters (ERR_NVGPUCTRPERM)"
 ASKED = ["name", "driver_version", "memory.total", "clocks.max.sm", "power.limit", "mig.mode.current"]  # of nvidia-smi
 CONNECTIONS = (8, 32)  # of CUDA_DEVICE_MAX_CONNECTIONS; 8 is CUDA's own
-
-
-@dataclass
-class Stage:
-    name: str
-    seconds: float  # that it may take
-    shows: str
-    steps: list
 
 
 def program(plan, *names):

@@ -26,7 +26,7 @@ import fake_tools  # noqa: E402
 from fake_machine import FakeMachine  # noqa: E402
 from step_test_case import StepTestCase, shell  # noqa: E402
 
-from gpu_check import command_line  # noqa: E402
+from gpu_check import command_line, staged  # noqa: E402
 from gpu_check.brief import check, stages  # noqa: E402
 from gpu_check.brief.plan import PackPlan  # noqa: E402
 from gpu_check.pack import FOLDERS  # noqa: E402
@@ -55,7 +55,7 @@ class Clock(StepTestCase):
         """What `check` returns for stages, each (name, seconds, steps)."""
         plan = PackPlan(self.folder, self.folder, [], "", "", stand_in=True, rounds=1, quick=True, gpus=[{}])
         made = [stages.Stage(name, limit, name, steps) for name, limit, steps in stages_]
-        with (mock.patch.object(check, "stages", lambda plan: made), mock.patch.object(check, "LEAST", 0.1),
+        with (mock.patch.object(check, "stages", lambda plan: made), mock.patch.object(staged, "LEAST", 0.1),
               contextlib.redirect_stdout(io.StringIO())):
             status = check.Brief(plan, seconds, self.said.append, started or time.monotonic()).run()
         self.results = json.loads((self.folder / "results.json").read_text())
@@ -74,7 +74,7 @@ class Clock(StepTestCase):
         self.assertEqual(self.outcomes()["models/a"], "passed")
         self.assertIn("failed: not done after", self.outcomes()["gpt2/a"])
         self.assertEqual(self.outcomes()["gpt2/b"], "not run: no time was left")
-        self.assertEqual(status, check.LEFT)
+        self.assertEqual(status, staged.LEFT)
         self.assertTrue(ends(pid))
 
     def test_what_cannot_be_killed_does_not_keep_it(self):
@@ -88,7 +88,7 @@ class Clock(StepTestCase):
         self.assertLess(time.monotonic() - begun, 3)
         self.assertEqual(self.outcomes(), {"gpt2/a": "failed: it did not end when it was killed",
                                            "models/a": "not run: no time was left"})
-        self.assertEqual(status, check.LEFT)
+        self.assertEqual(status, staged.LEFT)
 
     def test_output_that_nobody_expected_costs_one_step(self):
         bad = shell("products/a", "true", part="products", read=lambda log: [].pop())
@@ -117,25 +117,25 @@ class Clock(StepTestCase):
         stages_ = [("models", 1, [shell("models/a", f"echo >> {self.folder}/ran", part="models"),
                                   shell("models/b", f"test -e {self.folder}/again || sleep 60", part="models"),
                                   shell("models/c", "true", part="models")])]
-        self.assertEqual(self.brief(*stages_), check.LEFT)
-        self.assertEqual(self.brief(*stages_), check.FAILED)  # b has had its time, and is not run again
+        self.assertEqual(self.brief(*stages_), staged.LEFT)
+        self.assertEqual(self.brief(*stages_), staged.FAILED)  # b has had its time, and is not run again
         self.assertEqual(self.outcomes()["models/c"], "passed")
         self.assertEqual((self.folder / "ran").read_text(), "\n")
 
     def test_another_pack_begins_anew(self):
         stage = ("models", 5, [shell("models/a", f"echo >> {self.folder}/ran", part="models")])
-        self.assertEqual(self.brief(stage), check.OK)
-        (self.folder / "pack.json").write_text('{"commit": "another"}')
+        self.assertEqual(self.brief(stage), staged.OK)
+        (self.folder / "subject.json").write_text('{"commit": "another"}')
         self.brief(stage)
         self.assertEqual((self.folder / "ran").read_text(), "\n\n")
 
     def test_nothing_follows_what_is_essential_until_it_is_put_right(self):
         library = shell("roofs/libraries", f"test -e {self.folder}/installed", part="roofs", essential=True)
         stages_ = [("roofs", 5, [library]), ("models", 5, [shell("models/a", "true", part="models")])]
-        self.assertEqual(self.brief(*stages_), check.FAILED)
+        self.assertEqual(self.brief(*stages_), staged.FAILED)
         self.assertEqual(self.outcomes()["models/a"], "not run: roofs/libraries has failed")
         (self.folder / "installed").touch()
-        self.assertEqual(self.brief(*stages_), check.OK)
+        self.assertEqual(self.brief(*stages_), staged.OK)
 
 
 class Pack(FakeMachine):
