@@ -27,9 +27,20 @@ endif()
 tandem_header_version(LIBTORCH_VERSION "${_libtorch_version}"
                       TORCH_VERSION_MAJOR TORCH_VERSION_MINOR TORCH_VERSION_PATCH)
 
+set(_libtorch_includes "${LIBTORCH_INCLUDE_DIR}" "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include")
+set(_libtorch_cuda)
+if(LIBTORCH_VERSION VERSION_LESS 2.9 AND EXISTS "${LIBTORCH_INCLUDE_DIR}/c10/cuda/impl/cuda_cmake_macros.h")
+  # Before 2.9 the headers of PyTorch's allocator of GPUs include CUDA's, which its package brings.
+  find_path(LIBTORCH_CUDA_INCLUDE_DIR NAMES cuda_runtime_api.h NO_DEFAULT_PATH
+            PATHS "${LIBTORCH_INCLUDE_DIR}/../../nvidia/cuda_runtime/include" /usr/local/cuda/include)
+  mark_as_advanced(LIBTORCH_CUDA_INCLUDE_DIR)
+  list(APPEND _libtorch_includes "${LIBTORCH_CUDA_INCLUDE_DIR}")
+  set(_libtorch_cuda LIBTORCH_CUDA_INCLUDE_DIR)
+endif()
+
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Libtorch
-  REQUIRED_VARS LIBTORCH_LIBRARY LIBTORCH_C10_LIBRARY LIBTORCH_INCLUDE_DIR VERSION_VAR LIBTORCH_VERSION
+  REQUIRED_VARS LIBTORCH_LIBRARY LIBTORCH_C10_LIBRARY LIBTORCH_INCLUDE_DIR ${_libtorch_cuda} VERSION_VAR LIBTORCH_VERSION
   REASON_FAILURE_MESSAGE "scripts/setup --torch puts PyTorch in place, and -DTANDEM_TORCH_DIR names the folder of another one's package")
 
 if(Libtorch_FOUND AND NOT TARGET Libtorch::libtorch)
@@ -40,7 +51,7 @@ if(Libtorch_FOUND AND NOT TARGET Libtorch::libtorch)
   # for both. PyTorch calls them and tandem does not, so PyTorch's library comes before all others.
   set_target_properties(Libtorch::libtorch PROPERTIES
     IMPORTED_LOCATION "${LIBTORCH_LIBRARY}"
-    INTERFACE_INCLUDE_DIRECTORIES "${LIBTORCH_INCLUDE_DIR};${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include"
+    INTERFACE_INCLUDE_DIRECTORIES "${_libtorch_includes}"
     INTERFACE_LINK_OPTIONS "LINKER:--push-state,--no-as-needed,${LIBTORCH_LIBRARY},--pop-state"
     INTERFACE_LINK_LIBRARIES Libtorch::c10)
 endif()

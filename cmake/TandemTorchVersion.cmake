@@ -1,1 +1,1 @@
-set(TANDEM_TORCH_VERSION 2.15)  # PyTorch's, or later; CONTRIBUTING.md lists what else names it
+set(TANDEM_TORCH_VERSION 2.8)  # PyTorch's, or later; python/tandem/_torch_versions.py has it too

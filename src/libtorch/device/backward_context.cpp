@@ -13,13 +13,13 @@
 
 #include "tandem/runtime/runtime.hpp"
 
-#include "libtorch/device/torch_differences.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {
 
 constexpr std::string_view kSlotName = "tandem's context";
-constexpr c10::DebugInfoKind kSlot(&kSlotName);
+constexpr c10::DebugInfoKind kSlot = debug_info_kind(&kSlotName);
 
 struct Carried final : c10::DebugInfoBase {
   std::shared_ptr<const Context> context = share_context();

@@ -9,7 +9,7 @@
 
 #include "tandem/core/check.hpp"
 
-#include "libtorch/device/torch_differences.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {

@@ -4,14 +4,13 @@
 #include "tandem/libtorch/exchange.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/DLConvertor.h>
 
 #include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/nest.hpp"
-#include "tandem/tensor/dlpack.hpp"
 
 #include "libtorch/kernels/host_views.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -29,7 +28,7 @@ at::Tensor to_torch(const Tensor& x) {
                x.describe(),
                " is lent by another library for reading only, and PyTorch would let its tensor be "
                "written to; hand over a clone()");
-  return at::fromDLPackVersioned(to_dlpack(x));
+  return borrowed_by_torch(x);
 }
 
 at::Tensor to_torch(const Tensor& x, c10::Device on) {
@@ -60,7 +59,7 @@ Tensor from_torch(const at::Tensor& x, Device device) {
     refuse(x, "requires grad, which tandem's tape does not know; use .detach()");
   if (x.is_conj() || x.is_neg())
     refuse(x, "is a conjugate or negative that is not computed; use .resolve_conj().resolve_neg()");
-  return from_dlpack(at::toDLPackVersioned(is_virtual ? host_alias(x) : x), device);
+  return borrowed_from_torch(is_virtual ? host_alias(x) : x, device);
 }
 
 }  // namespace tandem::libtorch

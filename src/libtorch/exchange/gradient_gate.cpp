@@ -10,8 +10,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
-#include "libtorch/device/torch_differences.hpp"
 #include "libtorch/exchange/replica_graph.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/torch_gpu.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
 
@@ -27,8 +28,7 @@ void follow_caller_streams(const std::vector<Device>& devices) {
     const auto* const gpu = dynamic_cast<const TorchGpu*>(logical_device(device).gpu());
     if (gpu == nullptr) continue;
     gpu->follow_caller();
-    const c10::Stream stream = torch_stream(*gpu->main_stream());
-    TANDEM_CHECK(!c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).isStreamCapturing(stream),
+    TANDEM_CHECK(!is_current_stream_captured(gpu_of(gpu->ordinal())),
                  "DataParallel: a CUDA graph is being captured on ",
                  device,
                  ", but a call waits for other threads; call outside of the capture");

@@ -12,6 +12,7 @@
 
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/torch_stream.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 #include "runtime/gpu/memory_order.hpp"
 
 namespace tandem::libtorch {
@@ -20,11 +21,10 @@ namespace {
 /// A block is PyTorch's of the stream that is current when it is made. Another one that uses it is
 /// named to the allocator, which waits for it before it gives the block out again.
 c10::DataPtr make_block(const GpuDevice& device, std::size_t nbytes) {
-  c10::Allocator* const allocator = c10::GetAllocator(c10::DeviceType::CUDA);
   const MemoryOrder* const order = MemoryOrder::in_place();
   const GpuStream& take = order == nullptr ? *device.main_stream() : *order->take();
   const c10::StreamGuard scope(torch_stream(take));
-  c10::DataPtr block = allocator->allocate(nbytes);
+  c10::DataPtr block = allocator_of_gpus().allocate(nbytes);
   if (order != nullptr && order->give() != order->take()) {
     c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA)
         .recordDataPtrOnStream(block, torch_stream(*order->give()));

@@ -6,17 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <c10/core/CachingDeviceAllocator.h>
-
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/torch_out_of_memory.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {
-
-c10::DeviceAllocator& allocator_of_gpus() {
-  return *c10::getDeviceAllocator(c10::DeviceType::CUDA);
-}
 
 /// PyTorch's sentences on how much there is, without those on its settings and a program's stack.
 std::string said_of_memory(const c10::Error& e) {
@@ -37,12 +32,12 @@ std::string text_of(const std::string& device, const std::string& said) {
 
 TorchReserved reserved_of(int ordinal) noexcept {
   try {
-    const auto index = gpu_of(ordinal).index();
-    const auto stats = allocator_of_gpus().getDeviceStats(index);
+    const c10::Device gpu = gpu_of(ordinal);
+    const auto stats = allocator_of_gpus().getDeviceStats(gpu.index());
     constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     const auto& reserved = stats.reserved_bytes[kAll];
     const auto now = static_cast<std::size_t>(reserved.current);
-    const auto [free, total] = allocator_of_gpus().getMemoryInfo(index);
+    const auto [free, total] = gpu_memory_info(gpu);
     return {now, static_cast<std::size_t>(reserved.peak), std::min(now + free, total)};
   } catch (...) {
     return {};

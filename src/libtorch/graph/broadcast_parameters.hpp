@@ -11,7 +11,7 @@
 
 #include "tandem/libtorch/module_options.hpp"
 
-#include "libtorch/device/torch_differences.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace torch::autograd {
 struct Node;

@@ -19,10 +19,10 @@
 #include "tandem/autograd/row_group.hpp"
 #include "tandem/core/check.hpp"
 
-#include "libtorch/device/torch_differences.hpp"
 #include "libtorch/graph/group_sum.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/replica_scope.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 #include "runtime/gpu/devices_of_gpu.hpp"
 
 namespace tandem::libtorch {

@@ -14,9 +14,9 @@
 #include "tandem/core/error.hpp"
 #include "tandem/libtorch/exchange.hpp"
 
-#include "libtorch/device/torch_differences.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/torch_source.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {

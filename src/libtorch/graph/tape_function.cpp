@@ -15,9 +15,9 @@
 #include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/exchange.hpp"
 
-#include "libtorch/device/torch_differences.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/replica_scope.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
 namespace {

@@ -79,6 +79,9 @@ bool is_composed_elsewhere(const c10::OperatorName& op) {
 }  // namespace
 
 void register_host_kernels() {
+  constexpr auto kAutograd = c10::DispatchKey::AutogradPrivateUse1;
+  if (!c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(kAutograd))  // older PyTorch
+    kernel_library("_", kAutograd).fallback(torch::CppFunction::makeFallthrough());
   kernel_library("_").fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
   torch::Library& aten = kernel_library("aten");
   for (const c10::OperatorName& op : c10::Dispatcher::singleton().getAllOpNames())
