@@ -8,11 +8,14 @@ import argparse
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+
+from tandem._torch_versions import KNOWN, NEWEST, minor_of, numbers, why_too_old
 
 PACKAGE = pathlib.Path(__file__).parent
 SOURCES = PACKAGE / "adapters" / "sources"
@@ -39,16 +42,23 @@ def _build(package: pathlib.Path, jobs: int, folder: pathlib.Path | None) -> pat
     from tandem import _core
 
     torch = _folder_of_torch()
+    version = _version_of(torch)
     _check_tools()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tandem-adapter-") as scratch:
         build = folder or pathlib.Path(scratch)
-        _run(
-            "cmake", "-S", SOURCES / "src" / "python" / "torch", "-B", build, *_generator(build),
-            f"-DTANDEM_VERSION={_core.version}", f"-DTANDEM_TORCH_DIR={torch}", f"-DTANDEM_PACKAGE={PACKAGE.resolve()}",
-            f"-DPython_EXECUTABLE={sys.executable}", *_nanobind(),
-        )  # fmt: skip
-        _run("cmake", "--build", build, "--target", "_torch", "--parallel", jobs)
+        try:
+            _run(
+                "cmake", "-S", SOURCES / "src" / "python" / "torch", "-B", build, *_generator(build),
+                f"-DTANDEM_VERSION={_core.version}", f"-DTANDEM_TORCH_DIR={torch}", f"-DTANDEM_PACKAGE={PACKAGE.resolve()}",
+                f"-DPython_EXECUTABLE={sys.executable}", *_nanobind(),
+            )  # fmt: skip
+            _run("cmake", "--build", build, "--target", "_torch", "--parallel", jobs)
+        except RuntimeError as error:
+            if numbers(minor_of(version)) <= numbers(NEWEST):
+                raise
+            raise RuntimeError(f"this is PyTorch {version}, which is newer than those that this tandem knows, {KNOWN}; take one of those "
+                               f"(pip install 'torch=={NEWEST}.*'), or a newer tandem (pip install --upgrade tandem-dp)\n{error}") from None
         (made,) = (build / "python" / "tandem").glob("adapters/*/*/_torch.*so")
         place = package / made.relative_to(build / "python" / "tandem")
         try:
@@ -66,6 +76,17 @@ def _folder_of_torch() -> pathlib.Path:
     if found is None or found.origin is None:
         raise RuntimeError("there is no PyTorch for which an adapter could be built: pip install torch")
     return pathlib.Path(found.origin).parent
+
+
+def _version_of(torch: pathlib.Path) -> str:
+    """Of the PyTorch in that folder, which need not be one that can be imported."""
+    file = torch / "version.py"
+    found = re.search(r"^__version__ = '(\d+\.\d+[^']*)'", file.read_text(encoding="utf-8") if file.exists() else "", re.MULTILINE)
+    if found is None:
+        raise RuntimeError(f"{file} does not tell which PyTorch this is; install it again: pip install 'torch=={NEWEST}.*'")
+    if refusal := why_too_old(found[1]):
+        raise RuntimeError(refusal)
+    return found[1]
 
 
 def _check_tools() -> None:

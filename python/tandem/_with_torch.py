@@ -10,44 +10,34 @@ import pathlib
 
 import tandem
 from tandem import _core
+from tandem._torch_versions import KNOWN, NEWEST, minor_of, numbers, why_too_old
 
-_OLDEST = [2, 15]  # as in cmake/TandemTorchVersion.cmake
 ADAPTERS = pathlib.Path(__file__).parent / "adapters" / _core.version
-
-
-def minor_of(version: str) -> str:
-    """'2.15' of '2.15.0+cu130'."""
-    return ".".join(version.split(".")[:2])
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
 
 
 def known_versions() -> list[str]:
     """The minor versions of PyTorch that have an adapter, the oldest first."""
     found = {path.parent.name for path in ADAPTERS.glob("*/_torch.*so")}
-    return sorted(found, key=_numbers)
+    return sorted(found, key=numbers)
 
 
 def _adapter() -> pathlib.Path:
     """Raises ImportError, which says what to do, if there is no PyTorch, or none that an adapter is for."""
-    known = known_versions()
-    wanted = known[-1] if known else "2.15"
+    present = known_versions()
+    wanted = present[-1] if present else NEWEST
     try:
         import torch
     except ModuleNotFoundError as error:
         raise ImportError(f"tandem: this needs PyTorch {wanted}, and there is none: pip install 'torch=={wanted}.*'") from error
     version = minor_of(torch.__version__)
-    if version not in known and _numbers(version) < _OLDEST:
-        raise ImportError(f"tandem: this is PyTorch {torch.__version__}, and tandem is for {'.'.join(map(str, _OLDEST))} or later: "
-                          f"pip install 'torch=={wanted}.*'")
-    if version not in known:
-        have = f"adapters for PyTorch {', '.join(known)}" if known else "no adapter for any PyTorch"
-        instead = f"install one of those (pip install 'torch=={wanted}.*'), or " if known else ""
+    if version not in present:
+        if refusal := why_too_old(torch.__version__, wanted):
+            raise ImportError(f"tandem: {refusal}")
+        have = f"adapters for PyTorch {', '.join(present)}" if present else "no adapter for any PyTorch"
+        instead = f"install one of those (pip install 'torch=={wanted}.*'), or " if present else ""
         raise ImportError(
             f"tandem: this is PyTorch {torch.__version__}, and the package has {have}: {instead}build one for PyTorch {version}, "
-            "which takes some minutes and a C++20 compiler: python -m tandem adapter"
+            f"which takes some minutes and a C++20 compiler: python -m tandem adapter (tandem knows {KNOWN})"
         )
     return ADAPTERS / version
 

@@ -21,6 +21,13 @@ class AdapterTest(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
 
+    def pytorch(self, version):
+        """PYTHONPATH in which a PyTorch of this version comes first."""
+        (self.folder / "torch").mkdir()
+        (self.folder / "torch" / "__init__.py").touch()
+        (self.folder / "torch" / "version.py").write_text(version)
+        return os.pathsep.join([str(self.folder), os.environ["PYTHONPATH"]])
+
     def said(self, **environment):
         """What it says before it ends with 1, where the folder has all programs that there are."""
         done = subprocess.run([sys.executable, "-B", "-m", "tandem", "adapter", "--build", self.folder / "build"], capture_output=True, text=True,
@@ -39,6 +46,21 @@ class AdapterTest(unittest.TestCase):
         of_others = os.environ["PYTHONPATH"].split(os.pathsep)
         without = os.pathsep.join(folder for folder in of_others if not pathlib.Path(folder, "torch").exists())
         self.assertIn("tandem adapter: there is no PyTorch", self.said(PYTHONPATH=without))
+
+    def test_with_an_old_pytorch(self):
+        said = self.said(PYTHONPATH=self.pytorch("__version__ = '2.7.1+cpu'"))
+        self.assertEqual(said, "tandem adapter: this is PyTorch 2.7.1+cpu, which is older than those that tandem is for, PyTorch 2.8 to 2.15: "
+                               "pip install 'torch==2.15.*'\n")
+
+    def test_with_a_pytorch_of_no_version(self):
+        self.assertIn("torch/version.py does not tell which PyTorch this is", self.said(PYTHONPATH=self.pytorch("")))
+
+    def test_with_a_pytorch_that_is_too_new(self):
+        self.tool("c++")
+        self.tool("cmake", "echo 'error: no such function' >&2; exit 1")
+        said = self.said(PYTHONPATH=self.pytorch("__version__ = '98.7.6'"))
+        self.assertIn("this is PyTorch 98.7.6, which is newer than those that this tandem knows, PyTorch 2.8 to 2.15; take one of those", said)
+        self.assertIn("error: no such function", said)
 
     def test_what_the_compiler_says_is_told(self):
         self.tool("c++")

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import tandem
+from tandem._torch_versions import OLDEST
 
 PACKAGE = pathlib.Path(tandem.__file__).parent
 ADAPTERS = PACKAGE / "adapters" / tandem.__version__
@@ -37,11 +38,16 @@ class ImportTest(unittest.TestCase):
     def test_what_is_missing_is_said(self):
         known = sorted((path.name for path in ADAPTERS.iterdir()), key=lambda version: [int(part) for part in version.split(".")])
         self.assertIn(f"pip install 'torch=={known[-1]}.*'", self.run_with(None, ASKING))
-        old = self.run_with("__version__ = '2.8.0+cpu'", ASKING)
-        self.assertIn("this is PyTorch 2.8.0+cpu, and tandem is for 2.15 or later: pip install 'torch==", old)
+        old = self.run_with("__version__ = '2.7.1+cpu'", ASKING)
+        self.assertIn("this is PyTorch 2.7.1+cpu, which is older than those that tandem is for, PyTorch 2.8 to 2.15: pip install 'torch==", old)
         other = self.run_with("__version__ = '98.7.6+cpu'", ASKING)
         self.assertIn(f"this is PyTorch 98.7.6+cpu, and the package has adapters for PyTorch {', '.join(known)}", other)
-        self.assertIn("build one for PyTorch 98.7, which takes some minutes and a C++20 compiler: python -m tandem adapter", other)
+        self.assertIn("build one for PyTorch 98.7, which takes some minutes and a C++20 compiler: python -m tandem adapter (tandem knows PyTorch 2.8 to 2.15)",
+                      other)
+
+    def test_the_compiler_takes_what_the_import_takes(self):
+        settings = (PACKAGE / "adapters" / "sources" / "cmake" / "TandemTorchVersion.cmake").read_text()
+        self.assertIn(f"set(TANDEM_TORCH_VERSION {OLDEST})", settings)
 
     def test_an_adapter_of_another_tandem_is_not_seen(self):
         with tempfile.TemporaryDirectory() as folder:
