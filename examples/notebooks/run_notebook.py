@@ -5,9 +5,9 @@
 
 usage: run_notebook.py NOTEBOOK
 
-It fails with the error of a cell, after a minute, for a report that is larger than 200 KiB, and for a notebook that was
-committed with outputs or execution counts. The kernel runs in a temporary folder, which also gets what Jupyter and IPython
-write. The notebook's file stays as it is.
+It fails with the error of a cell, after a minute, for a report that is larger than 200 KiB, for a notebook that was committed
+with outputs or execution counts, and for one whose first code does not install tandem where it is missing. The kernel runs in a
+temporary folder, which also gets what Jupyter and IPython write. The notebook's file stays as it is.
 """
 
 import os
@@ -34,6 +34,11 @@ def code_cells(notebook):
 def left_behind(notebook):
     """The cells that were committed after they had run."""
     return [cell.id for cell in code_cells(notebook) if cell.outputs or cell.execution_count is not None]
+
+
+def installs(notebook):
+    """Whether the first code is what a reader needs who has Jupyter and nothing of tandem."""
+    return "%pip install" in code_cells(notebook)[0].source
 
 
 def too_large(notebook):
@@ -77,6 +82,8 @@ def main(path):
     nbformat.validate(notebook)
     if ran := left_behind(notebook):
         return f"{path}: clear all outputs before you commit it; these cells have some, or a count: {', '.join(ran)}"
+    if not installs(notebook):
+        return f"{path}: the first cell of code has no %pip install; copy it from another notebook"
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tandem-notebook-", ignore_cleanup_errors=True) as folder:
         failure = execute(notebook, folder)
