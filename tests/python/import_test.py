@@ -49,6 +49,16 @@ class ImportTest(unittest.TestCase):
         settings = (PACKAGE / "adapters" / "sources" / "cmake" / "TandemTorchVersion.cmake").read_text()
         self.assertIn(f"set(TANDEM_TORCH_VERSION {OLDEST})", settings)
 
+    def test_commands_for_programs_of_torch_name_what_is_missing(self):
+        def run(*words):  # without the packages of this Python, of which torch may be one
+            return subprocess.run([sys.executable, "-B", "-S", "-m", "tandem", *words], capture_output=True, text=True, check=False,
+                                  env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)})
+        for words in (("run", "--devices", "cpu:4", "train.py"), ("memory", "train.py"), ("memory", "gpus.pickle"), ("explain", "trace.json.gz")):
+            done = run(*words)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertEqual(done.stderr, f"tandem: {words[0]}: this is about programs of PyTorch, which is not installed: pip install torch\n")
+        self.assertEqual(run("run", "--help").returncode, 0)
+
     def test_an_adapter_of_another_tandem_is_not_seen(self):
         with tempfile.TemporaryDirectory() as folder:
             package = pathlib.Path(folder, "tandem")
