@@ -40,6 +40,7 @@ class DoctorTest(ProgramTest):
         self.assertEqual(facts["devices"], ["cpu:0", "cpu:1"])
         self.assertEqual(sorted(facts["process"]["variables"]), ["TANDEM_DEVICES=cpu:2", "TANDEM_THREADS=3"])
         self.assertEqual(facts["system"].split()[0], os.uname().sysname)
+        self.assertIn(" built with openblas", self.succeed("doctor").stdout)  # without which no build is
 
     def test_missing_data_come_with_a_remedy(self):
         facts = self.facts()

@@ -46,18 +46,16 @@ Finding find_build() {
                    {"nvtx", has_nvtx},
                    {"onednn", kernels::onednn::is_linked()},
                    {"host_threads", name(host_threads)}};
-  std::vector<std::string> parts;
+  std::vector<std::string> parts{"openblas"};  // always
   for (const char* part : {"cuda", "cudnn", "nccl", "nvtx", "onednn"})
     if (facts.at(part).get<bool>()) parts.emplace_back(part);
-  return {.key = "tandem",
-          .title = "tandem",
-          .says = fmt::format(
-              "{}, built with {}; threads by {}",
-              version,
-              parts.empty() ? "no library of kernels" : fmt::format("{}", fmt::join(parts, ", ")),
-              name(host_threads)),
-          .remedy = {},
-          .facts = facts};
+  return {
+      .key = "tandem",
+      .title = "tandem",
+      .says = fmt::format(
+          "{}, built with {}; threads by {}", version, fmt::join(parts, ", "), name(host_threads)),
+      .remedy = {},
+      .facts = facts};
 }
 
 Finding find_system() {
