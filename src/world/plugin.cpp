@@ -41,7 +41,7 @@ std::vector<path> folders() {
   found.emplace_back(TANDEM_PLUGIN_FOLDER);
   std::vector<path> all;
   for (const path& folder : found)
-    if (std::ranges::find(all, folder) == all.end()) all.push_back(folder);
+    if (!folder.empty() && std::ranges::find(all, folder) == all.end()) all.push_back(folder);
   return all;
 }
 

@@ -82,11 +82,12 @@ class WheelTest(unittest.TestCase):
         self.assertLessEqual(self.wheel.stat().st_size, 15 << 20)
         self.assertIn("manylinux", self.wheel.name)
 
-    def test_says_which_processor_it_needs(self):
+    def test_says_which_processor_it_needs_and_names_no_folder_of_its_build(self):
         unpacked = self.folder / "unpacked"
         zipfile.ZipFile(self.wheel).extractall(unpacked)
         for binary in ("lib/libtandem.so", "bin/tandem"):
             self.assertRegex(run("readelf", "-n", unpacked / "tandem" / binary), "x86 ISA needed: .*x86-64-v2")
+            self.assertNotIn(b"/platlib", (unpacked / "tandem" / binary).read_bytes())  # where scikit-build-core installs first
 
     @unittest.skipUnless(can_be_entered(), "this user may not change the root folder")
     def test_trains_where_there_is_python_alone(self):
