@@ -70,8 +70,8 @@ KERNELS = "kernels"
 KERNELS_MAY_INCLUDE = {"core", "runtime", KERNELS}
 NO_KERNELS = {"core", "runtime"}
 
-ROOT = {".clang-format", ".clang-tidy", ".git", ".gitignore", ".venv", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt",
-        "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "THIRD_PARTY_NOTICES.md",
+ROOT = {".clang-format", ".clang-tidy", ".devcontainer", ".dockerignore", ".git", ".gitignore", ".venv", "CHANGELOG.md", "CITATION.cff",
+        "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "Containerfile", "LICENSE", "README.md", "SECURITY.md", "THIRD_PARTY_NOTICES.md",
         "compile_commands.json", "conanfile.py", "dist", "docs", "pyproject.toml"}
 # Folders whose files are written one like the other, down to the names, and are compiled one by one.
 NAMES_ALIKE = {"src/comm/algorithms", "tests/stand_in"}
