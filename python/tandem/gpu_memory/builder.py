@@ -91,6 +91,7 @@ def _gpu(replay: Replay, attribution: Attribution, recording: Recording, failed:
         waiting_bytes=peak.active - peak.allocated,
         total_bytes=recording.driver.get(replay.device, _UNKNOWN).total,
         outside_bytes=recording.driver.get(replay.device, _UNKNOWN).outside,
+        own_outside=dict(recording.driver.get(replay.device, _UNKNOWN).own),
         other_processes=dict(recording.driver.get(replay.device, _UNKNOWN).processes),
         rows=rows_of(rows, peak.allocated),
         line=_line(replay, shares),

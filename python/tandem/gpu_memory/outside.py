@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tandem.gpu_memory.processes import other_processes
+from tandem.gpu_memory.processes import processes
+
+CONTEXT = "CUDA's context and libraries"
+COMMUNICATORS = "NCCL's communicators"
 
 
 class Driver(NamedTuple):
@@ -17,19 +20,25 @@ class Driver(NamedTuple):
 
     total: int
     outside: int  # in use, and not by this process's allocator: CUDA's context, NCCL's buffers, other libraries and processes
+    own: Mapping[str, int] = {}  # what of it is this process's, by cause
     processes: Mapping[str, int] = {}  # what of it is other processes', by name
 
 
-def ask_driver() -> dict[int, Driver]:
-    """By GPU; only of those that this process uses, since to ask costs a context."""
+def ask_driver(communicators: Mapping[int, int]) -> dict[int, Driver]:
+    """By GPU; only of those that this process uses, since to ask costs a context. `communicators` has the bytes of NCCL's that were seen."""
     found = {}
     for gpu in range(torch.cuda.device_count()):
         reserved = torch.cuda.memory_reserved(gpu)
         if reserved:
             free, total = torch.cuda.mem_get_info(gpu)
             found[gpu] = Driver(total, max(total - free - reserved, 0))
-    others = other_processes(list(found))
-    return {gpu: driver._replace(processes=others.get(gpu, {})) for gpu, driver in found.items()}
+    for gpu, told in processes(list(found)).items():
+        context = max((told.own or 0) - torch.cuda.memory_reserved(gpu) - communicators.get(gpu, 0), 0)
+        found[gpu] = found[gpu]._replace(own={CONTEXT: context}, processes=told.others)
+    for gpu, driver in found.items():
+        own = {**driver.own, COMMUNICATORS: communicators.get(gpu, 0)}
+        found[gpu] = driver._replace(own={cause: nbytes for cause, nbytes in own.items() if nbytes})
+    return found
 
 
 def cublas_blocks(snapshot: Mapping[str, Any]) -> set[tuple[int, int]]:

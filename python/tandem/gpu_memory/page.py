@@ -83,12 +83,18 @@ def _table(report: GpuMemory) -> str:
     head = "".join(f"<th>{gpu.name}</th>" for gpu in report.gpus)
     lines = []
     for cause in found:
-        cells = "".join(f"<td>{size(gpu.by_cause[cause]) if cause in gpu.by_cause else ''}</td>" for gpu in report.gpus)
-        lines.append(f"<tr><td>{escape(cause)}</td>{cells}</tr>")
+        lines.append(_row(cause, [gpu.by_cause.get(cause) for gpu in report.gpus]))
     for name, value in (("peak", "peak_bytes"), ("kept, unused", "unused_bytes"), ("outside of PyTorch", "outside_bytes")):
         cells = "".join(f"<td>{size(getattr(gpu, value))}</td>" for gpu in report.gpus)
         lines.append(f"<tr><th>{name}</th>{cells}</tr>")
+    outside = [{**gpu.own_outside, **gpu.other_processes} for gpu in report.gpus]
+    lines += [_row(name, [found.get(name) for found in outside]) for name in dict.fromkeys(name for found in outside for name in found)]
     return f"<table><tr><th>cause</th>{head}</tr>{''.join(lines)}</table>"
+
+
+def _row(name: str, sizes: Sequence[int | None]) -> str:
+    cells = "".join(f"<td>{'' if nbytes is None else size(nbytes)}</td>" for nbytes in sizes)
+    return f"<tr><td>{escape(name)}</td>{cells}</tr>"
 
 
 def _through(gpu: Gpu) -> str:

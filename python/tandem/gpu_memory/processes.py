@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which other processes hold memory of a GPU, by NVML, the library that nvidia-smi asks."""
+"""Which processes hold memory of a GPU, by NVML, the library that nvidia-smi asks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import ctypes
 import os
 import pathlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -22,11 +22,18 @@ class _Process(ctypes.Structure):
     _fields_ = [("pid", ctypes.c_uint), ("nbytes", ctypes.c_ulonglong), ("gpu_instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint)]
 
 
-def other_processes(gpus: list[int]) -> dict[int, dict[str, int]]:
-    """By GPU of PyTorch's: bytes by the name and number of each process but this one. Empty where NVML is not there or does not tell,
-    and in a container whose processes have numbers of its own."""
+class Processes(NamedTuple):
+    """Bytes of a GPU that processes have."""
+
+    own: int | None  # of this one; None: not told
+    others: dict[str, int]  # by name and number
+
+
+def processes(gpus: list[int]) -> dict[int, Processes]:
+    """By GPU of PyTorch's. One that NVML does not tell of is not there; nor is any in a container whose processes have numbers of its own."""
     with _nvml() as nvml:
-        return {gpu: _of_gpu(nvml, gpu) for gpu in gpus} if nvml else {}
+        told = {gpu: _of_gpu(nvml, gpu) for gpu in gpus} if nvml else {}
+    return {gpu: found for gpu, found in told.items() if found is not None}
 
 
 @contextlib.contextmanager
@@ -45,18 +52,19 @@ def _nvml() -> Iterator[Any]:
         nvml.nvmlShutdown()
 
 
-def _of_gpu(nvml: Any, gpu: int) -> dict[str, int]:
+def _of_gpu(nvml: Any, gpu: int) -> Processes | None:
     handle, count, found = ctypes.c_void_p(), ctypes.c_uint(_MOST), (_Process * _MOST)()
     uuid = f"GPU-{torch.cuda.get_device_properties(gpu).uuid}".encode()  # numbers are of those that the process sees
     if nvml.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(handle)) != _SUCCESS:
-        return {}
+        return None
     if nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle, ctypes.byref(count), found) != _SUCCESS:
-        return {}
-    told = found[: count.value]
-    if all(process.pid != os.getpid() for process in told):
-        return {}  # its numbers are not those of this container, so that this process would count as another
-    others = (process for process in told if process.pid != os.getpid() and process.nbytes != _NOT_KNOWN)
-    return {f"{_name(process.pid)} ({process.pid})": process.nbytes for process in others}
+        return None
+    told = {process.pid: process.nbytes for process in found[: count.value]}
+    if os.getpid() not in told:
+        return None  # its numbers are not those of this container, so that this process would count as another
+    own = told.pop(os.getpid())
+    others = {f"{_name(pid)} ({pid})": nbytes for pid, nbytes in told.items() if nbytes != _NOT_KNOWN}
+    return Processes(None if own == _NOT_KNOWN else own, others)
 
 
 def _name(pid: int) -> str:

@@ -17,6 +17,7 @@ from tandem.errors import InvalidArgument
 from tandem.gpu_memory import history
 from tandem.gpu_memory.annotated import annotate, dump
 from tandem.gpu_memory.builder import Recording, build, shares_of
+from tandem.gpu_memory.communicators import Communicators
 from tandem.gpu_memory.held import note_held
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_hooks import ModuleHooks
@@ -39,6 +40,7 @@ class Recorder:
         self._modules = ModuleHooks(self._marks, self._notes)
         self._steps = StepHooks(self._marks, self._notes, self._modules)
         self._wrappers = WrapperSteps(self._marks, self._modules, self._steps)
+        self._communicators = Communicators()
         self._buffers = OwnBuffers()
         self._segments: list[dict[str, Any]] = []
         self._out_of_memory = False
@@ -56,6 +58,7 @@ class Recorder:
             self._modules.attach()
             self._steps.attach()
             self._wrappers.attach()
+            self._communicators.attach()
             self._buffers.start()
         except BaseException:
             self._detach()
@@ -81,13 +84,21 @@ class Recorder:
         self._marks.clear_label()
         try:
             self.snapshot = history.stop()
-            self._cublas, self._driver = cublas_blocks(self.snapshot), ask_driver()
+            self._cublas, self._driver = cublas_blocks(self.snapshot), ask_driver(self._communicators.nbytes)
             self._buffers.stop(self._notes)
             note_held(self._notes, self._modules.names)
         finally:
             _one.release()
 
+    def watch_communicators(self) -> None:
+        """From here on, as they may be made long before start(). Ends with the recording, or by forget_communicators()."""
+        self._communicators.attach()
+
+    def forget_communicators(self) -> None:
+        self._communicators.detach()
+
     def _detach(self) -> None:
+        self._communicators.detach()
         self._wrappers.detach()
         self._steps.detach()
         self._modules.detach()

@@ -67,6 +67,7 @@ class Gpu:
     outside_bytes: int  # in use on the GPU outside of PyTorch's allocator; 0: not known
     rows: list[Row]
     line: list[Instant] = field(default_factory=list, repr=False)
+    own_outside: dict[str, int] = field(default_factory=dict)  # bytes of those outside that are this process's, by cause
     other_processes: dict[str, int] = field(default_factory=dict)  # bytes of those outside that are another process's, by its name
     recomputable_bytes: int = 0  # what recomputation of each repeated block would save; 0: there are none
 
@@ -183,6 +184,7 @@ def _device(gpu: Gpu) -> dict[str, Any]:
         "waiting_bytes": gpu.waiting_bytes,
         "total_bytes": gpu.total_bytes,
         "outside_bytes": gpu.outside_bytes,
+        "own_outside": gpu.own_outside,
         "other_processes": gpu.other_processes,
         "recomputable_bytes": gpu.recomputable_bytes,
         "rows": [{"cause": row.cause, "category": causes.CATEGORIES[row.cause], "phase": row.phase, "module": row.module, "bytes": row.nbytes}
@@ -200,6 +202,7 @@ def _gpu(device: dict[str, Any]) -> Gpu:
         waiting_bytes=device["waiting_bytes"],
         total_bytes=device["total_bytes"],
         outside_bytes=device["outside_bytes"],
+        own_outside=device["own_outside"],
         other_processes=device["other_processes"],
         rows=[Row(row["cause"], row["phase"], row["module"], row["bytes"]) for row in device["rows"]],
         line=[Instant(at["microseconds"], at["by_cause"]) for at in device["line"]],

@@ -29,6 +29,7 @@ class StepFinder:
         self._optimizer: torch.optim.Optimizer | None = None
         self._recorder = Recorder()
         self._recorder.on_update(self._after_update)
+        self._recorder.watch_communicators()
         self._state = "waiting"
         self._problem: Error | None = None
         self._handle = modules.register_module_forward_pre_hook(self._before_module)
@@ -36,6 +37,7 @@ class StepFinder:
     def stop(self, failure: BaseException | None = None) -> None:
         """Ends the search, as the program did by `failure`; nothing of it is left in the program."""
         self._handle.remove()
+        self._recorder.forget_communicators()
         if self._state == "recording":
             self._recorder.stop(failure)
             self._state = "recorded"

@@ -53,15 +53,17 @@ def _alike(gpus: list[Gpu]) -> list[list[Gpu]]:
 
 
 def _held(gpu: Gpu) -> tuple[object, ...]:
-    return gpu.by_cause, gpu.reserved_bytes, gpu.other_processes
+    return gpu.by_cause, gpu.reserved_bytes, gpu.own_outside, gpu.other_processes
 
 
 def _gpu(gpus: list[Gpu], most: int) -> list[str]:
     gpu = gpus[0]
     name = gpu.name if len(gpus) == 1 else f"{gpu.name} to {gpus[-1].index}"
     outside = f", and {size(gpu.outside_bytes)} in use outside of PyTorch" if gpu.outside_bytes else ""
-    if outside and gpu.other_processes:
-        outside += " (" + ", ".join(f"{process} has {size(nbytes)}" for process, nbytes in gpu.other_processes.items()) + ")"
+    parts = [*(f"{cause} {size(nbytes)}" for cause, nbytes in gpu.own_outside.items()),
+             *(f"{process} has {size(nbytes)}" for process, nbytes in gpu.other_processes.items())]
+    if outside and parts:
+        outside += f" ({', '.join(parts)})"
     lines = [f"{name:<11}{size(gpu.peak_bytes):>11}  reached in {gpu.phase}; {size(gpu.unused_bytes)} more kept by the allocator, unused{outside}"]
     phases: dict[str, Counter[str]] = defaultdict(Counter)
     for row in gpu.rows:

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import tandem
-from tandem.gpu_memory.processes import other_processes
+from tandem.gpu_memory.processes import processes
 
 ROWS, WIDTH = 256, 256
 
@@ -110,9 +110,9 @@ class MemoryTest(unittest.TestCase):
         LIBRARY.stand_in_occupy(0, 4711, ctypes.c_size_t(3 << 30))
         self.addCleanup(LIBRARY.stand_in_occupy, 0, 4711, ctypes.c_size_t(0))
         torch.ones(1, device="cuda:0")
-        self.assertEqual(list(other_processes([0])[0].values()), [3 << 30])
+        self.assertEqual(list(processes([0])[0].others.values()), [3 << 30])
         with mock.patch.object(os, "getpid", lambda: 1):  # as in a container
-            self.assertEqual(other_processes([0]), {0: {}})
+            self.assertEqual(processes([0]), {})
 
     def test_a_parameter_that_is_computed_is_not_warned_of(self):
         frozen = nn.Parameter(torch.ones(3, device="cuda"), requires_grad=False)
