@@ -15,7 +15,7 @@ from torch.nn.modules import module as modules
 
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.marks import Mark, Marks
-from tandem.gpu_memory.module_paths import ModulePaths, block_of, is_replica, is_wrapper, owned
+from tandem.gpu_memory.module_paths import ModulePaths, block_of, expect_compiled_modules, inner_of, is_replica, is_wrapper, owned
 from tandem.gpu_memory.notes import Notes, tensors_in
 
 
@@ -50,6 +50,7 @@ class ModuleHooks:
         self._noted, self.outputs, self._casts, self.bucket_sizes, self.block_inputs, self.rows = set(), set(), {}, set(), {}, 0
 
     def attach(self) -> None:
+        expect_compiled_modules()
         self._handles = [
             modules.register_module_forward_pre_hook(self.before),
             modules.register_module_forward_hook(self._after, always_call=True),
@@ -61,6 +62,8 @@ class ModuleHooks:
         self._handles = []
 
     def before(self, module: nn.Module, inputs: Any) -> None:
+        if torch.compiler.is_compiling():
+            return  # torch.compile reads the hooks of what it compiles; the module that it makes calls them as others do
         thread, copy = self.thread, is_replica(module)
         is_root = not thread.open or (thread.wrappers == len(thread.open) and copy)
         path = self._paths.of(module)
@@ -72,22 +75,22 @@ class ModuleHooks:
         if not thread.open:
             thread.interrupted = self._marks.last() if _in_backward() else None
         thread.open.append(path)
-        if is_wrapper(module):
-            thread.wrappers += 1
-            self.bucket_sizes |= _bucket_sizes(module)
-            inner = module.module
-            assert isinstance(inner, nn.Module)
+        inner = inner_of(module)
+        if inner is not module:
             for name, x in inner.named_parameters():  # copies have parameters of their own
                 self._notes.add(x, causes.PARAMETER, name)
                 self._note_gradient(x, name)
                 self.names.setdefault(id(x), name)
+        if is_wrapper(module):
+            thread.wrappers += 1
+            self.bucket_sizes |= _bucket_sizes(module)
         inside = isinstance(module, nn.DataParallel)
         self._marks.set("replicate" if inside else _phase("forward"), path, len(thread.open))
 
     def _after(self, module: nn.Module, inputs: Any, output: Any) -> None:
         thread = self.thread
-        if not thread.open:
-            return  # the recording began inside of the module
+        if torch.compiler.is_compiling() or not thread.open:
+            return  # or the recording began inside of the module
         thread.open.pop()
         if is_wrapper(module):
             thread.wrappers -= 1

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 
 from torch import nn
@@ -20,6 +21,19 @@ def is_wrapper(module: nn.Module) -> bool:
     return isinstance(module, _WRAPPERS)
 
 
+def inner_of(module: nn.Module) -> nn.Module:
+    """The module that a wrapper, or torch.compile, was given; else the module itself."""
+    if is_replica(module):
+        return module  # one of torch.compile may have itself inside
+    inner = module.module if is_wrapper(module) else module.__dict__.get("_modules", {}).get("_orig_mod")
+    return inner_of(inner) if isinstance(inner, nn.Module) else module
+
+
+def expect_compiled_modules() -> None:
+    """PyTorch warns that modules of torch.compile call global hooks, too; here they are to do so."""
+    warnings.filterwarnings("ignore", message=r"Using `torch\.compile\(module\)` when there are global hooks")
+
+
 class ModulePaths:
     """Finds paths from the outermost module that was called. Holds no module: a copy would keep its parameters."""
 
@@ -29,10 +43,8 @@ class ModulePaths:
     def of(self, module: nn.Module) -> str:
         path = self._paths.get(module)
         if path is None:
-            inner = module.module if is_wrapper(module) else module
-            assert isinstance(inner, nn.Module)
             path = self._paths[module] = ""
-            for name, child in inner.named_modules():
+            for name, child in inner_of(module).named_modules():
                 self._paths.setdefault(child, name)
         return path
 

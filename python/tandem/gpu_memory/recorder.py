@@ -18,7 +18,7 @@ from tandem.gpu_memory import history
 from tandem.gpu_memory.annotated import annotate, dump
 from tandem.gpu_memory.builder import Recording, build, shares_of
 from tandem.gpu_memory.communicators import Communicators
-from tandem.gpu_memory.held import note_held
+from tandem.gpu_memory.held import note_held, note_tensors
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_hooks import ModuleHooks
 from tandem.gpu_memory.notes import Notes
@@ -60,6 +60,7 @@ class Recorder:
             self._wrappers.attach()
             self._communicators.attach()
             self._buffers.start()
+            self.note_older()
         except BaseException:
             self._detach()
             self._buffers.stop(self._notes)
@@ -76,6 +77,10 @@ class Recorder:
         history.stop()
         self._segments = history.start()
         self._marks.set("between")
+
+    def note_older(self) -> None:
+        """A step that begins now may have tensors of the one before, and let go of them."""
+        note_tensors(self._notes)
 
     def stop(self, failure: BaseException | None = None) -> None:
         """Ends the recording; after torch.OutOfMemoryError the report is of the moment of the failed allocation."""

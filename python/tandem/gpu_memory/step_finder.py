@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.modules import module as modules
 
 from tandem.errors import Error
+from tandem.gpu_memory.module_paths import expect_compiled_modules
 from tandem.gpu_memory.recorder import Recorder
 from tandem.gpu_memory.report import GpuMemory
 
@@ -32,6 +33,7 @@ class StepFinder:
         self._recorder.watch_communicators()
         self._state = "waiting"
         self._problem: Error | None = None
+        expect_compiled_modules()
         self._handle = modules.register_module_forward_pre_hook(self._before_module)
 
     def stop(self, failure: BaseException | None = None) -> None:
@@ -56,6 +58,8 @@ class StepFinder:
         self._recorder.save_snapshot(path)
 
     def _before_module(self, module: nn.Module, inputs: Any) -> None:
+        if torch.compiler.is_compiling():
+            return  # no module is called
         if self._state == "waiting" and self._problem is None and torch.cuda.is_initialized():
             self._handle.remove()
             try:
@@ -76,3 +80,5 @@ class StepFinder:
             self._done()
         else:
             self._recorder.restart()
+            if self.steps == self._wanted - 1:
+                self._recorder.note_older()

@@ -85,6 +85,12 @@ class MeasureTest(unittest.TestCase):
         self.assertGreater(causes["optimizer state"], 8 * causes["parameter"])  # four steps of history, of two vectors each
         self.assertIn("workspace of the update", causes)
 
+    def test_parameters_are_named_as_in_the_model(self):
+        for case, devices, name in self.each():
+            if case["name"].startswith("words"):
+                owners = {row["module"] for row in devices[0]["rows"] if row["cause"] in ("parameter", "optimizer state")}
+                self.assertEqual(owners, {"embed.weight", *(f"{part}.{kind}" for part in ("head", "block.0", "block.2") for kind in ("weight", "bias"))}, name)
+
     def test_modules_are_named_as_in_the_model(self):
         for case, devices, name in self.each():
             if case["name"].startswith("images"):

@@ -86,6 +86,24 @@ class RunTest(unittest.TestCase):
         self.assertIn("forks.py, rank 0: step 3", done.errors)
         self.assertNotIn("no module was called on a GPU in this process", done.errors)
 
+    def test_a_module_of_torch_compile(self):
+        alone = self.forks.run(PROGRAMS / "newcomers.py", "compiled")
+        done = self.tandem("run", "--memory", "--then", "continue", PROGRAMS / "newcomers.py", "compiled")
+        self.assertEqual((done.output, done.status, alone.status), (alone.output, 0, 0), done.errors)
+        self.assertIn("optimizer state of layer.weight", done.errors)
+        self.assertNotIn("Warning", done.errors)
+
+    def test_what_is_left_of_the_step_before(self):
+        done = self.tandem("run", "--memory", PROGRAMS / "newcomers.py", "left")
+        self.assertRegex(done.errors, r"reached in forward(.*\n)+? +held by the program .* before 1\.0 MiB\n")
+        self.assertNotIn("unnamed", done.errors)
+
+    def test_two_models_on_two_gpus(self):
+        done = self.tandem("run", "--memory", PROGRAMS / "newcomers.py", "two")
+        self.assertEqual(done.status, 0, done.errors)
+        self.assertRegex(done.errors, r"cuda:0 (.*\n)+?  parameter +█.*\n(.*\n)+?cuda:1 (.*\n)+?  parameter +█")
+        self.assertNotIn("unnamed", done.errors)
+
     def test_page_and_numbers(self):
         with tempfile.TemporaryDirectory() as folder:
             page, numbers = pathlib.Path(folder, "a.html"), pathlib.Path(folder, "a.json")
