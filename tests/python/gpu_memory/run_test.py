@@ -66,6 +66,13 @@ class RunTest(unittest.TestCase):
         self.assertIn("it made no step of an optimizer", done.errors)
         self.assertRegex(done.errors, r"saved by the loss +█")
 
+    def test_a_program_that_fails_before_a_step(self):
+        alone = launched.run(TRAIN, 0, 500, "failing")
+        done = launched.run("-m", "tandem", "run", "--memory", TRAIN, 0, 500, "failing")
+        self.assertEqual((done.output, done.status), (alone.output, 1))
+        self.assertTrue(done.errors.endswith(alone.errors), (done.errors, alone.errors))
+        self.assertIn("train.py: it failed after 0 steps; this is what came after the last\nno module was called on a GPU", done.errors)
+
     def test_a_program_without_a_gpu(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "host.py")

@@ -5,6 +5,7 @@
 import pathlib
 import pickle
 import tempfile
+from unittest import mock
 
 import models
 import torch
@@ -57,9 +58,18 @@ torch.cuda.memory._record_memory_history("all", context=None)
 print("history", refused(lambda: measure(step)), torch._C._cuda_isHistoryEnabled())
 torch.cuda.memory._record_memory_history(None)
 print("later", measure(step).gpus[0].unnamed < 0.03, state() == clean)
-torch.cuda.memory._set_memory_metadata("mine")
+workspaces = []
+with mock.patch.object(torch._C, "_cuda_clearCublasWorkspaces", workspaces.clear):  # which the stand-in has none of
+    report = measure(lambda: (workspaces or workspaces.append(torch.empty(1 << 20, device="cuda")), step()))
+print("cublas", report.gpus[0].by_cause["cuBLAS workspace"])
+torch.empty(1 << 26, device="cuda")
+peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
 measure(step)
-print("label", torch.cuda.memory._get_memory_metadata())
+print("counters", (torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()) == peaks)
+if hasattr(torch.cuda.memory, "_set_memory_metadata"):
+    torch.cuda.memory._set_memory_metadata("mine")
+    measure(step)
+    print("label", torch.cuda.memory._get_memory_metadata())
 history.MOST_ENTRIES, former = 20, history.MOST_ENTRIES
 print("long", refused(lambda: measure(step)), state() == clean)
 history.MOST_ENTRIES = former
