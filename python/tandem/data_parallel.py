@@ -240,7 +240,7 @@ class DataParallel(Methods):
         batch      at least two rows for each device, ideally as large as those that you will ask about.
         optimizer  whose state counts: a tandem.Optimizer. PyTorch's own has its state on the first device, unseen here.
 
-        It takes five to eight steps.
+        It takes five to eight steps. On PyTorch's GPUs the peaks of torch.cuda.memory_stats() begin anew with each: there is one counter.
         """
         self._check_call()
         return self._replicas.step_model(batch, loss, optimizer, _update_of(optimizer))
