@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,10 +51,8 @@ def check() -> None:
 def start() -> list[dict[str, Any]]:
     """Begins the history, without stacks, and returns the segments that are there."""
     torch.cuda.init()
-    takes = inspect.signature(torch.cuda.memory._record_memory_history).parameters
-    options = {"clear_history": True} if "clear_history" in takes else {}
     segments: list[dict[str, Any]] = torch.cuda.memory._snapshot()["segments"]
-    torch.cuda.memory._record_memory_history("all", context=None, max_entries=MOST_ENTRIES, **options)
+    torch.cuda.memory._record_memory_history("all", context=None, max_entries=MOST_ENTRIES)
     return segments
 
 
