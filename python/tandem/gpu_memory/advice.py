@@ -13,7 +13,8 @@ from tandem.gpu_memory.report import Gpu, GpuMemory
 from tandem.gpu_memory.text import size
 
 _LARGE = 0.05  # of a peak
-_BUCKETS = 2 * (25 << 20)  # bytes of a sum in buckets: one is added up, and one is sent
+_BUCKET = 25 << 20  # bytes of a sum in buckets, of which one is on its way
+_AT_ONCE = (causes.GRADIENT_OF_COPY, causes.GRADIENT_SUM)
 
 
 class Remedy(NamedTuple):
@@ -35,7 +36,7 @@ def remedies(report: GpuMemory) -> list[Remedy]:
 
 def _for_replicas(report: GpuMemory, first: Gpu) -> Iterator[Remedy]:
     others = [gpu for gpu in report.gpus if gpu is not first]
-    if not any(copy in gpu.by_cause for gpu in others for copy in causes.COPIES):
+    if not any(cause in gpu.by_cause for gpu in others for cause in causes.OF_REPLICAS):
         return
     count = len(report.gpus)
     has = first.by_cause
@@ -54,20 +55,20 @@ def _for_replicas(report: GpuMemory, first: Gpu) -> Iterator[Remedy]:
         yield Remedy("fewer outputs", freed, (
             f"{size(outputs)} of {first.name} are gathered outputs, while the loss is computed elsewhere: return the loss alone, which frees {size(freed)}"))
     state = has.get(causes.OPTIMIZER_STATE, 0) - max(gpu.by_cause.get(causes.OPTIMIZER_STATE, 0) for gpu in others)
-    shared = state - state // count
+    shared = _freed(first, causes.OPTIMIZER_STATE, causes.UPDATE_WORKSPACE, left=1 / count) if state > 0 else 0
     yield Remedy("sharded optimizer", shared, (
         f"{size(state)} of {first.name} are the optimizer's state, which no other GPU has: tandem.DataParallel(mode=\"sharded\") divides it "
         f"among {count} GPUs, which frees {size(shared)}"))
-    sums = has.get(causes.GRADIENT_SUM, 0)
-    extra = has.get(causes.GRADIENT_OF_COPY, 0)
-    yield Remedy("buckets", sums - min(sums, _BUCKETS), (
-        f"{size(sums)} of {first.name} hold the sum of all gradients at once: DistributedDataParallel and tandem.DataParallel add them "
-        f"in buckets of 25 MiB, which frees {size(sums - min(sums, _BUCKETS))}"))
+    whole = sum(has.get(cause, 0) for cause in _AT_ONCE)
+    saved = min(whole - min(whole, _BUCKET), _freed(first, *_AT_ONCE))
+    yield Remedy("buckets", saved, (
+        f"{size(whole)} of {first.name} are the gradients of its copy, which wait until all are there, beside their sums: tandem.DataParallel, and "
+        f"DistributedDataParallel with gradient_as_bucket_view=True, add them in buckets of 25 MiB, which frees {size(saved)}"))
     if causes.PARAMETER not in has:
         return  # a file that does not know the parameters, nor how the rows were cut
-    apart = spread + sums + extra - has.get(causes.PARAMETER, 0)
+    apart = spread + whole - has.get(causes.PARAMETER, 0)
     yield Remedy("a process for each GPU", apart, (
-        f"DistributedDataParallel, with a process for each GPU, gathers nothing on {first.name}: it frees {size(spread + sums + extra)} there, and takes "
+        f"DistributedDataParallel, with a process for each GPU, gathers nothing on {first.name}: it frees {size(spread + whole)} there, and takes "
         f"{size(has.get(causes.PARAMETER, 0))} for its buckets, which gradient_as_bucket_view=True saves again"))
     cut = balance(report)
     if cut:
@@ -95,8 +96,8 @@ def _for_each(gpu: Gpu) -> Iterator[Remedy]:
         f"of the loss, which frees {size(held)}"))
 
 
-def _freed(gpu: Gpu, cause: str) -> int:
-    """By how much the peak falls without a cause: up to the next moment that is as full."""
-    others = [sum(at.by_cause.values()) - at.by_cause.get(cause, 0) for at in gpu.line]
-    asked = gpu.peak_bytes - gpu.by_cause.get(causes.ROUNDING, 0)
-    return asked - max(others, default=asked - gpu.by_cause.get(cause, 0))
+def _freed(gpu: Gpu, *of: str, left: float = 0) -> int:
+    """By how much the peak falls if a part of these causes is left: up to the next moment that is as full."""
+    instants = [at.by_cause for at in gpu.line] or [gpu.by_cause]
+    fullest = max(sum(nbytes * (left if cause in of else 1) for cause, nbytes in has.items() if cause != causes.ROUNDING) for has in instants)
+    return gpu.peak_bytes - gpu.by_cause.get(causes.ROUNDING, 0) - round(fullest)

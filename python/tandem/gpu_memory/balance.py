@@ -25,7 +25,7 @@ class Balance:
 
 def balance(report: GpuMemory) -> Balance | None:
     """The cut that evens the peaks out; None: the batch was not cut by rows, or its rows are not known."""
-    if len(report.gpus) < 2 or not report.rows or not any(copy in gpu.by_cause for gpu in report.gpus[1:] for copy in causes.COPIES):
+    if len(report.gpus) < 2 or not report.rows or not any(cause in gpu.by_cause for gpu in report.gpus[1:] for cause in causes.OF_REPLICAS):
         return None
     first, other = report.gpus[0], max(report.gpus[1:], key=lambda gpu: gpu.peak_bytes)
     others = len(report.gpus) - 1

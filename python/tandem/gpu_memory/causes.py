@@ -64,7 +64,7 @@ CATEGORIES = {
     ROUNDING: "rounding",
 }
 PRIORITY = {cause: place for place, cause in enumerate(CATEGORIES)}
-COPIES = (PARAMETER_COPY, KEPT_COPY)  # that replicas have, for a call or from one call to the next
+OF_REPLICAS = (PARAMETER_COPY, KEPT_COPY, GRADIENT_OF_COPY)  # that nothing else has
 # What a loss of gathered outputs takes on the GPU where it is computed.
 OF_THE_LOSS = (LOSS_SAVED, LOSS_BACKWARD, GRADIENT_OF_OUTPUT, GATHERED_OUTPUT)
 
