@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import threading
 import time
 from typing import NamedTuple
@@ -12,7 +13,8 @@ from typing import NamedTuple
 import torch
 from torch._C._autograd import _get_sequence_nr as sequence_number
 
-_PREFIX = "tandem:"  # of labels that are ours in the allocator's history
+_numbers = itertools.count()  # of logs: a thread keeps its label of one that has ended
+_IDLE = "idle"  # the phase of a thread that has nothing to do
 
 
 def now() -> int:
@@ -41,7 +43,7 @@ class _Line:
     """The marks of one thread, in order. Its times and sequence numbers are listed when they are asked for, to be searched."""
 
     def __init__(self, number: int) -> None:
-        self.number, self.label = number, f"{_PREFIX}{number}."
+        self.number = number
         self.marks: list[Mark] = []
         self._times: list[int] = []
         self._sequences: list[int] = []
@@ -69,6 +71,7 @@ class Marks:
     def __init__(self, labels: bool | None = None) -> None:
         able = hasattr(torch.cuda.memory, "_set_memory_metadata")
         self._labels = able if labels is None else labels and able
+        self._prefix = f"tandem:{next(_numbers)}:"  # of labels that are this log's in the allocator's history
         self._former = torch.cuda.memory._get_memory_metadata() if self._labels and torch.cuda.is_initialized() else ""
         self._lines: list[_Line] = []
         self._own = _Own()
@@ -81,8 +84,14 @@ class Marks:
         line = self._own.line or self._new_line()
         marks = line.marks
         if self._labels:
-            torch._C._cuda_setMemoryMetadata(f"{line.label}{len(marks)}")
+            torch._C._cuda_setMemoryMetadata(f"{self._prefix}{line.number}.{len(marks)}")
         marks.append(Mark(now(), line.number, torch._C._cuda_getDevice(), phase, module, depth, sequence_number(), op))
+
+    def end_backward(self) -> None:
+        """The calling thread's backward is done, so that PyTorch's threads for it are idle."""
+        for line in self._lines:
+            if line is not self._own.line and line.marks and line.marks[-1].phase == "backward":
+                line.marks.append(line.marks[-1]._replace(time=now(), phase=_IDLE, module="", depth=0, op=""))
 
     def last(self) -> Mark | None:
         """The calling thread's last mark."""
@@ -96,14 +105,14 @@ class Marks:
 
     def find(self, device: int, when: int, label: str) -> Mark | None:
         """Where the thread was that made an entry of the history; without a label: the likeliest one by time and GPU."""
-        number, _, place = label.removeprefix(_PREFIX).partition(".")
-        if label.startswith(_PREFIX) and number.isdigit() and place.isdigit():
+        number, _, place = label.removeprefix(self._prefix).partition(".")
+        if label.startswith(self._prefix) and number.isdigit() and place.isdigit():
             known = int(number) < len(self._lines) and int(place) < len(self._lines[int(number)].marks)
             return self._lines[int(number)].marks[int(place)] if known else None
         here: list[Mark] = []
         for line in self._lines:
             before = bisect.bisect_right(line.times, when)
-            if before:
+            if before and line.marks[before - 1].phase != _IDLE:
                 here.append(line.marks[before - 1])
         # A thread that is inside of a module or node of this GPU, before one that only has the GPU.
         return max(here, key=lambda m: (m.device == device, m.depth > 0, m.time), default=None)

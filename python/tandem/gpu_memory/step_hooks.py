@@ -99,6 +99,7 @@ class StepHooks:
                 if before is not None and torch._C._current_graph_task_id() != -1:  # a checkpoint's, within another
                     self._marks.set(before.phase, before.module, before.depth, before.op)
                 else:  # an optimizer's closure is within its update
+                    self._marks.end_backward()
                     self._marks.set("update" if self._in_update else "between")
 
         watched.__wrapped__ = function  # type: ignore[attr-defined]

@@ -42,6 +42,9 @@ class FaultsTest(unittest.TestCase):
     def test_the_programs_label_comes_back(self):
         self.assertEqual(self.lines.get("label", "mine"), "mine")  # an older PyTorch has none
 
+    def test_a_label_of_an_older_measurement_is_none(self):
+        self.assertEqual(self.lines.get("older", "update"), "update")
+
     def test_a_history_that_is_too_long(self):
         self.assertRegex(self.lines["long"], r"more than 20 entries of a GPU; record less at once.* True$")
 

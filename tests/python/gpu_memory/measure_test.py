@@ -24,8 +24,8 @@ class MeasureTest(unittest.TestCase):
         for case in self.cases:
             yield case, case["report"]["devices"], f"{case['name']}, labels {case['labels']}"
 
-    def of(self, name):
-        case = next(case for case in self.cases if case["name"] == name and case["labels"])
+    def of(self, name, labels=True):
+        case = next(case for case in self.cases if (case["name"], case["labels"]) == (name, labels))
         return {device["name"]: device["peak_by_cause"] for device in case["report"]["devices"]}
 
     def test_sums_are_the_allocators(self):
@@ -81,9 +81,10 @@ class MeasureTest(unittest.TestCase):
                     self.assertEqual(self.of(name)[f"cuda:{gpu}"]["input"], 2 * n * 256 * 4)
 
     def test_state_that_an_update_replaces(self):
-        causes = self.of("by closure")["cuda:0"]
-        self.assertGreater(causes["optimizer state"], 8 * causes["parameter"])  # four steps of history, of two vectors each
-        self.assertIn("workspace of the update", causes)
+        for labels in (True, False):
+            causes = self.of("by closure", labels)["cuda:0"]
+            self.assertGreater(causes["optimizer state"], 8 * causes["parameter"])  # four steps of history, of two vectors each
+            self.assertIn("workspace of the update", causes)
 
     def test_parameters_are_named_as_in_the_model(self):
         for case, devices, name in self.each():

@@ -11,6 +11,7 @@ import models
 import torch
 from tandem.errors import InvalidArgument
 from tandem.gpu_memory import Recorder, history, measure
+from tandem.gpu_memory.marks import Marks, now
 from tandem.gpu_memory.snapshot_file import read
 from torch.nn.modules import module
 from torch.optim import optimizer
@@ -70,6 +71,12 @@ if hasattr(torch.cuda.memory, "_set_memory_metadata"):
     torch.cuda.memory._set_memory_metadata("mine")
     measure(step)
     print("label", torch.cuda.memory._get_memory_metadata())
+    older, newer = Marks(), Marks()
+    older.set("backward")
+    label = torch.cuda.memory._get_memory_metadata()
+    newer.set("forward")
+    newer.set("update")
+    print("older", newer.find(0, now(), label).phase)
 history.MOST_ENTRIES, former = 20, history.MOST_ENTRIES
 print("long", refused(lambda: measure(step)), state() == clean)
 history.MOST_ENTRIES = former
