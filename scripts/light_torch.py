@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Puts PyTorch from PyPI into a folder, without NVIDIA's large libraries: scripts/setup --torch and --oldest-torch.
+"""Puts PyTorch from PyPI into a folder, without NVIDIA's large libraries: scripts/setup --torch, --oldest-torch and --middle-torch.
 
 Torch's libraries for the host load a dozen of NVIDIA's for GPUs, of three gigabytes. On a machine without a GPU nothing
 calls them: they must be there, with the symbols that the loader looks for. Stubs have these, and fail if they are called.

@@ -23,7 +23,7 @@ class ProcessesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = launched.run(PROGRAMS / "processes.py", kind, pathlib.Path(folder, "store"))
         self.assertEqual(done.status, 0, done.errors[-2000:])
-        (device,) = json.loads(done.output)["devices"]
+        (device,) = json.loads(done.output.splitlines()[-1])["devices"]  # PyTorch 2.8's gloo prints, too
         self.assertLess(device["unnamed"], 0.03, device["peak_by_cause"])
         return device["peak_by_cause"]
 
