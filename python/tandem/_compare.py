@@ -148,6 +148,7 @@ def compare(
     steps: int = 10,
     ddp_processes: int = 0,
     progress: bool | None = None,
+    lr: float = 0.01,
     **options: Any,
 ) -> _core.Comparison:
     """Trains copies of a model on the same batch in each mode, and compares time, memory, traffic and weights.
@@ -164,7 +165,8 @@ def compare(
                trains by DistributedDataParallel too, in that many processes, for time and weights: on GPUs with one for each over
                nccl, else on the host over gloo. The processes import the model's class and the loss.
     progress   whether steps are told on stderr; None: if it is a terminal.
-    options    of the optimizer; lr is 0.01 if it is not given.
+    lr, options
+               of the optimizer, by the names that its class has for them.
 
     What else is on the devices counts in their peaks. The model itself stays as it is. Dropout draws other masks in each
     mode: put the model into evaluation, or expect that the weights differ.
@@ -182,7 +184,7 @@ def compare(
     if kind == "cpu":
         torch_device.register_devices()
     places = [torch.device("tandem" if kind == "cpu" else kind, int(name.rpartition(":")[2])) for name in names]
-    options.setdefault("lr", 0.01)
+    options["lr"] = lr
     dtype = next((x.dtype for x in model.parameters() if x.is_floating_point()), torch.get_default_dtype())
     name = str(dtype).removeprefix("torch.").replace("float", "f")
     tolerance = _TOLERANCES.get(dtype, 0.0)

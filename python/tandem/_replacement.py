@@ -8,7 +8,7 @@ import contextlib
 import importlib
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import nn
@@ -16,6 +16,7 @@ from torch import nn
 from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._batches import rows_of, with_own_chunks
 from tandem._devices import torch_devices
+from tandem._wrapper_options import ReplacementOptions, shows
 from tandem.data_parallel import DataParallel
 
 # torch.nn.parallel.data_parallel is a function, which hides the module of that name.
@@ -68,7 +69,8 @@ def _with_weighted_loss(outputs: Any, weights: list[float]) -> Any:
 
 
 @contextlib.contextmanager
-def replace_data_parallel(**options: Any) -> Iterator[None]:
+@shows(ReplacementOptions)
+def replace_data_parallel(**options: Unpack[ReplacementOptions]) -> Iterator[None]:
     """Until the end of the block torch.nn.DataParallel(module) makes a tandem.DataParallel, with these options.
 
         with tandem.replace_data_parallel(gpu0_bsz=40):
@@ -81,7 +83,7 @@ def replace_data_parallel(**options: Any) -> Iterator[None]:
 
     class Replacement(_Replacement):
         def __init__(self, module: nn.Module, *args: Any, **kwargs: Any) -> None:
-            super().__init__(module, *args, **(options | kwargs))
+            super().__init__(module, *args, **{**options, **kwargs})
 
         def __reduce__(self) -> tuple[Any, ...]:
             make, (kind, devices), state = super().__reduce__()

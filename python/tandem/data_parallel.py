@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 
@@ -20,6 +20,7 @@ from tandem._limits import limit_gpus
 from tandem._methods import Methods
 from tandem._recomputation import follow_checkpoints_of_gpus
 from tandem._with_torch import _torch
+from tandem._wrapper_options import BalancedOptions, WrapperOptions, shows
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
 
@@ -32,13 +33,6 @@ def _update_of(optimizer: Optimizer | None) -> _torch.SharedUpdate | None:
         f"DataParallel: {kind} keeps its state on the first device, where it is not measured; give "
         f"tandem.Optimizer(model, torch.optim.{kind}, ...) or None"
     )
-
-
-# What the C++ wrapper takes by name.
-_OPTIONS = frozenset(
-    "gpu0_bsz chunks chunk_sizes accumulate scalars on_oom mode batch_norm dropout unused_gradients non_finite_loss "
-    "non_finite_gradients check_drift_every straggler_ratio deadline".split()
-)
 
 
 class _Options(dict[str, Any]):
@@ -121,6 +115,7 @@ class DataParallel(Methods):
                 they mean.
     """
 
+    @shows(WrapperOptions)
     def __init__(
         self,
         module: torch.nn.Module,
@@ -129,24 +124,8 @@ class DataParallel(Methods):
         dim: int = 0,
         *,
         devices: str | Sequence[DeviceLike] | None = None,
-        gpu0_bsz: int | None = None,
-        chunks: str | Sequence[float] | _core.StepModel | None = None,
-        chunk_sizes: Sequence[int] | None = None,
-        accumulate: int | None = None,
-        scalars: str | None = None,
-        on_oom: str | None = None,
-        mode: str | None = None,
-        batch_norm: str | None = None,
-        dropout: str | None = None,
-        unused_gradients: str | None = None,
-        non_finite_loss: str | None = None,
-        non_finite_gradients: str | None = None,
-        check_drift_every: int | None = None,
-        straggler_ratio: float | None = None,
-        deadline: float | None = None,
-        **unknown: Any,
+        **options: Unpack[WrapperOptions],
     ) -> None:
-        options = {name: value for name, value in locals().items() if name in _OPTIONS} | unknown
         torch.nn.Module.__init__(self)
         self.module = module
         self.dim = dim
@@ -171,7 +150,7 @@ class DataParallel(Methods):
             self.output_device = -1 if output == "host" else int(output.rpartition(":")[2])
         if kind == "cpu":
             torch_device.register_devices()
-        self._options = _Options(options | {"devices": names, "output_device": output, "dim": dim})
+        self._options = _Options({**options, "devices": names, "output_device": output, "dim": dim})
         self._replicas = _torch.DataParallel(Copies(module), self._options)
         limit_gpus(devices, names)  # which outlasts a wrapper, so not before this one's options are known to be right
         asks_for_home = device_ids is not None or kind == "cuda"
@@ -301,5 +280,16 @@ class DataParallel(Methods):
 class BalancedDataParallel(DataParallel):
     """DataParallel whose first device gets `gpu0_bsz` rows of each batch."""
 
-    def __init__(self, gpu0_bsz: int, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
-        super().__init__(module, *args, gpu0_bsz=gpu0_bsz, **kwargs)
+    @shows(BalancedOptions)
+    def __init__(
+        self,
+        gpu0_bsz: int,
+        module: torch.nn.Module,
+        device_ids: Sequence[int | torch.device] | None = None,
+        output_device: DeviceLike | None = None,
+        dim: int = 0,
+        *,
+        devices: str | Sequence[DeviceLike] | None = None,
+        **options: Unpack[BalancedOptions],
+    ) -> None:
+        super().__init__(module, device_ids, output_device, dim, devices=devices, gpu0_bsz=gpu0_bsz, **options)

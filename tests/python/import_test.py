@@ -5,11 +5,15 @@
 import inspect
 import os
 import pathlib
+import pydoc
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import torch
 
 import tandem
 from tandem._torch_versions import OLDEST
@@ -83,9 +87,23 @@ except ImportError as error: print(error)
         version, *names = self.run_with(None, program).split()
         self.assertRegex(version, r"^\d+\.\d+\.\d+$")
         self.assertEqual(names, sorted(tandem.__all__))
-        options = inspect.signature(tandem.DataParallel).parameters
-        for name in ("gpu0_bsz", "mode", "deadline"):
-            self.assertIn(name, options)
+
+    def test_a_signature_has_all_options(self):
+        with self.assertRaisesRegex(tandem.InvalidArgument, "no option 'nonsense'; there are ") as refused:
+            tandem.DataParallel(torch.nn.Linear(2, 2), devices="cpu:1", nonsense=1)
+        known = set(re.findall(r"'(\w+)'", str(refused.exception))) - {"nonsense", "devices", "output_device", "dim"}
+        self.assertIn("gpu0_bsz", known)
+        for function, others in (
+            (tandem.DataParallel, "module device_ids output_device dim devices"),
+            (tandem.BalancedDataParallel, "module device_ids output_device dim devices"),
+            (tandem.replace_data_parallel, "output_device devices"),
+        ):
+            with self.subTest(function.__name__):
+                parameters = inspect.signature(function).parameters
+                self.assertEqual(set(parameters), {*known, *others.split()})
+                self.assertNotIn(inspect.Parameter.VAR_KEYWORD, {parameter.kind for parameter in parameters.values()})
+                self.assertIn("straggler_ratio: 'float | None' = None", pydoc.render_doc(function, renderer=pydoc.plaintext))
+        self.assertEqual(inspect.signature(tandem.compare).parameters["lr"].default, 0.01)
 
     def test_an_unknown_name_is_an_attribute_error(self):
         with self.assertRaisesRegex(AttributeError, "no attribute 'DataParalel'"):
