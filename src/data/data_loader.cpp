@@ -44,13 +44,14 @@ struct DataLoader::Epoch {
     const std::int64_t first = batch * batch_size;
     return {first, std::min(first + batch_size, static_cast<std::int64_t>(order.size()))};
   }
+  Share own(std::int64_t batch) const { return even_share(whole(batch), part, parts); }
   std::vector<HostArray> prepare(std::int64_t batch) const {
-    const Share all = whole(batch);
-    const Share own = even_share(all, part, parts);
-    if (own.size() > 0) return samples(own);
+    const Share range = own(batch);
+    if (range.size() > 0) return samples(range);
     // No data set is asked for no samples: a part without rows has the form of one.
+    const std::int64_t first = whole(batch).begin;
     std::vector<HostArray> none;
-    for (const HostArray& one : samples({all.begin, all.begin + 1})) {
+    for (const HostArray& one : samples({first, first + 1})) {
       Shape shape = one.shape;
       shape[0] = 0;
       none.emplace_back(one.dtype, shape);
@@ -77,6 +78,10 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
                " of ",
                options_.parts,
                "; it must be from 0 to the number of parts less one");
+  TANDEM_CHECK(options_.unrepeated.value_or(0) >= 0,
+               "DataLoader: unrepeated is ",
+               options_.unrepeated.value_or(0),
+               "; it may not be negative: give unrepeated_count(size, ranks, rank)");
   TANDEM_CHECK(options_.workers >= 0 && options_.workers <= 256,
                "DataLoader: workers is ",
                options_.workers,
@@ -122,6 +127,8 @@ std::optional<Batch> DataLoader::next() {
     throw;
   }
   whole_rows_ = epoch_->whole(position_.batch).size();
+  const Share own = epoch_->own(position_.batch);
+  repeated_rows_ = own.end - std::clamp(options_.unrepeated.value_or(own.end), own.begin, own.end);
   ++position_.batch;
   if (!workers_.empty()) prefetch();
   return batch;

@@ -109,6 +109,29 @@ TEST_P(DataLoaderTest, GivesAPartOfEachBatch) {
   EXPECT_THAT(part(2, 3), ElementsAre(Values{4}, IsEmpty()));
 }
 
+TEST_P(DataLoaderTest, TellsHowManyRowsAreRepeated) {
+  const auto repeated = [&](std::int64_t unrepeated, int part, int parts) {
+    DataLoader loader(std::make_shared<Numbers>(7),
+                      {.batch_size = 4,
+                       .part = part,
+                       .parts = parts,
+                       .unrepeated = unrepeated,
+                       .workers = workers()});
+    Values rows{loader.repeated_rows()};
+    while (loader.next())
+      rows.push_back(loader.repeated_rows());
+    return rows;
+  };
+  EXPECT_THAT(repeated(7, 0, 1), ElementsAre(0, 0, 0));
+  EXPECT_THAT(repeated(6, 0, 1), ElementsAre(0, 0, 1));
+  EXPECT_THAT(repeated(2, 0, 1), ElementsAre(0, 2, 3));
+  EXPECT_THAT(repeated(100, 0, 1), ElementsAre(0, 0, 0));
+  EXPECT_THAT(repeated(5, 0, 2), ElementsAre(0, 0, 1));
+  EXPECT_THAT(repeated(5, 1, 2), ElementsAre(0, 0, 1));
+  EXPECT_THAT([&] { repeated(-1, 0, 1); },
+              ::testing::ThrowsMessage<InvalidArgument>(HasSubstr("unrepeated is -1")));
+}
+
 TEST_P(DataLoaderTest, ShuffledBatchesDoNotDependOnTheWorkers) {
   const Sampler sampler = random_sampler(50, 9);
   const auto slow_at_times = std::make_shared<Numbers>(50);

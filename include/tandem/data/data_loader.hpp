@@ -29,6 +29,9 @@ struct LoaderOptions {
   /// Takes part `part` of `parts` even parts of each batch, as a batch is cut for devices: for
   /// processes that train together. A part may be empty.
   int part = 0, parts = 1;
+  /// How many of the sampler's samples come before the first one that another rank has already
+  /// (unrepeated_count); none: all. See repeated_rows.
+  std::optional<std::int64_t> unrepeated = std::nullopt;
   /// Drops the last batch if it has fewer than batch_size samples.
   bool drop_last = false;
   /// The number of threads that prepare batches, at most 256. With 0, next() prepares them itself.
@@ -75,6 +78,9 @@ class DataLoader {
 
   /// The samples of the batch that next() gave last, of all its parts; 0: it has given none.
   std::int64_t whole_rows() const noexcept { return whole_rows_; }
+  /// How many rows at the end of the batch that next() gave last are repeated ones, by
+  /// LoaderOptions::unrepeated. Rank::gather_for_metrics leaves them out.
+  std::int64_t repeated_rows() const noexcept { return repeated_rows_; }
 
   /// The position of the batch that next() will give.
   LoaderPosition position() const noexcept { return position_; }
@@ -101,7 +107,7 @@ class DataLoader {
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
   LoaderPosition position_;
-  std::int64_t whole_rows_ = 0;
+  std::int64_t whole_rows_ = 0, repeated_rows_ = 0;
   std::shared_ptr<Epoch> epoch_;  // null after an epoch or an error, until next() or seek()
   std::deque<Pending> pending_;   // from position_.batch on, without gaps
   std::vector<std::unique_ptr<Worker>> workers_;
