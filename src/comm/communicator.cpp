@@ -24,6 +24,10 @@ int Communicator::size() const noexcept {
   return meeting_->ranks().size();
 }
 
+int Communicator::local_rank() const noexcept {
+  return meeting_->ranks().local_rank(rank_);
+}
+
 Device Communicator::device() const noexcept {
   return meeting_->ranks().device(rank_);
 }

@@ -19,14 +19,18 @@ class RankTable {
   /// @param processes  by rank, the process's number in its world; ranks of a process stand
   /// together.
   /// @param own        the number of this process.
+  /// @param hosts      by rank, the name of the host that it is on; {}: all are on one.
   RankTable(std::vector<Device> devices,
             std::vector<std::string> places,
             std::vector<int> processes,
-            int own);
+            int own,
+            std::vector<std::string> hosts = {});
 
   int size() const noexcept { return static_cast<int>(devices_.size()); }
   Device device(int rank) const noexcept { return devices_[static_cast<std::size_t>(rank)]; }
   int process(int rank) const noexcept { return processes_[static_cast<std::size_t>(rank)]; }
+  /// Its number among the ranks on its host.
+  int local_rank(int rank) const noexcept;
   bool is_here(int rank) const noexcept { return process(rank) == own_; }
   /// The ranks of this process, lowest first.
   const std::vector<int>& here() const noexcept { return here_; }
@@ -44,6 +48,7 @@ class RankTable {
   std::vector<std::string> places_;
   std::vector<int> processes_;
   int own_ = 0;
+  std::vector<std::string> hosts_;
   std::vector<int> here_;
 };
 

@@ -59,6 +59,8 @@ class Communicator {
 
   int size() const noexcept;
   int rank() const noexcept { return rank_; }
+  /// This rank's number among the group's ranks on its host.
+  int local_rank() const noexcept;
   Device device() const noexcept;
   /// What errors call this rank: "rank 1 (cpu:1)", or, where there are several processes, "rank 1
   /// (cpu:0 of process 1 on node1, pid 4711)".

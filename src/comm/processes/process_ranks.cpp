@@ -52,15 +52,18 @@ std::vector<std::unique_ptr<Communicator>> make_process_ranks(std::span<const De
   std::vector<Device> all;
   std::vector<std::string> places;
   std::vector<int> processes;
+  std::vector<std::string> hosts;
   for (const world::Peer& peer : world.peers()) {
     std::istringstream words(world.store().get(key(group, peer.rank)));
     for (std::string word; words >> word;) {
       all.push_back(parse_device(word));
       places.push_back(concat(word, " of ", peer.describe()));
       processes.push_back(peer.rank);
+      hosts.push_back(peer.host);
     }
   }
-  RankTable table(std::move(all), std::move(places), std::move(processes), world.rank());
+  RankTable table(
+      std::move(all), std::move(places), std::move(processes), world.rank(), std::move(hosts));
   Membership membership(table, group);
   membership.natives = native_order(options, *mesh);
   auto attendance = std::make_shared<ProcessAttendance>(
