@@ -2,21 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "tandem/comm/communicator.hpp"
+#include "tandem/core/check.hpp"
 #include "tandem/runtime/device.hpp"
+#include "tandem/tensor/tensor.hpp"
 
 namespace tandem::parallel {
 
 /// What one of several identical programs works with (run_ranks): its device, and its connection to
 /// the others.
 ///
-/// To be used on the rank's own thread only.
+/// To be used on the rank's own thread only. The functions that are collective are called by all
+/// ranks in the same order; where they are not, all ranks get Desync with the names of both calls.
 class Rank {
  public:
   /// @param comm  outlives this object.
@@ -26,12 +33,21 @@ class Rank {
 
   int rank() const noexcept { return comm_.rank(); }
   int size() const noexcept { return comm_.size(); }
+  /// This rank's number among those of its host.
+  int local_rank() const noexcept { return comm_.local_rank(); }
   Device device() const noexcept { return comm_.device(); }
   comm::Communicator& comm() const noexcept { return comm_; }
   /// The device's stream of work.
   Stream& stream() const;
   /// Rank 0 is the one that prints, saves and downloads.
   bool is_main() const noexcept { return rank() == 0; }
+  /// Writes the parts and a line's end to the standard output, on rank 0 only, and at once.
+  ///
+  ///     rank.print("loss ", loss, " on ", rank.size(), " ranks");
+  template <class... Parts>
+  void print(const Parts&... parts) const {
+    if (is_main()) write_line(tandem::detail::concat(parts...));
+  }
 
   /// Runs `f` on rank 0 first, and on the other ranks after it has ended there. So the others can
   /// read what rank 0 writes.
@@ -54,6 +70,32 @@ class Rank {
   /// @param weight  number of rows in `sum`; 0 on a rank that has none.
   /// @return NaN if no rank has rows.
   double mean(double sum, double weight) const;
+  /// The rows of all ranks, rank 0's first, off the tape and on this rank's device. All ranks get
+  /// the same. Ranks may have unequal numbers of rows, also none. Collective.
+  ///
+  ///     rank.gather_for_metrics(right, loader.repeated_rows())
+  ///
+  /// @param rows  one for each sample, of the same dtype and row's shape on all ranks.
+  /// @param repeated  how many at the end are left out, since another rank has them too.
+  /// @throws InvalidArgument  on all ranks, which then can go on: on one of them `rows` is
+  ///                          undefined, a scalar or on another device, or `repeated` is not from 0
+  ///                          to its rows; or the ranks' dtypes or shapes differ.
+  /// @cost  two collectives of a few bytes, and an all_gather of the rows.
+  Tensor gather_for_metrics(const Tensor& rows, std::int64_t repeated = 0) const;
+  /// All ranks' objects, by rank: bytes of any kind and number, also none. Collective.
+  ///
+  /// @cost  each rank holds all objects on its device for a moment.
+  std::vector<std::string> gather_objects(std::string_view object) const;
+  /// The root's object on all ranks, whose own are ignored. Collective.
+  ///
+  /// @throws InvalidArgument  on all ranks, which then can go on: there is no rank `root`.
+  std::string broadcast_object(std::string_view object, int root = 0) const;
+  /// Returns when all ranks have called it. Collective.
+  ///
+  /// @throws Timeout  not all have within `timeout`, perhaps because their programs have ended; the
+  ///                  text names those that have not.
+  /// @throws InvalidArgument  `timeout` is zero or less.
+  void wait_for_everyone(std::chrono::milliseconds timeout) const;
   /// A seed for what should differ between ranks (augmentation, dropout outside of
   /// DistributedDataParallel). It is unrelated to the seeds of other ranks and of other `base`s.
   std::uint64_t seed(std::uint64_t base) const noexcept;
@@ -74,6 +116,8 @@ class Rank {
     comm::Communicator* comm_;
     int exceptions_;
   };
+
+  static void write_line(const std::string& text);
 
   comm::Communicator& comm_;
 };

@@ -3,10 +3,8 @@
 
 #include "tandem/parallel/broadcast_optimizer_state.hpp"
 
-#include <array>
 #include <bit>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +12,6 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::parallel {
@@ -47,22 +44,6 @@ OptimizerState state_of(const std::string& outline, Device device) {
   return state;
 }
 
-/// The root's text on all ranks.
-std::string broadcast_text(const std::string& text, const Rank& rank, int root) {
-  const ContextScope kept([](Context& c) { c.keeps_data = true; });
-  const std::array<std::int64_t, 1> own{static_cast<std::int64_t>(text.size())};
-  const Tensor size = from_host(std::span<const std::int64_t>(own), {1}, rank.device());
-  rank.comm().broadcast(size, root);
-  std::vector<std::uint8_t> bytes(text.begin(), text.end());
-  bytes.resize(static_cast<std::size_t>(size.to_host<std::int64_t>()[0]));
-  const Tensor all = from_host(std::span<const std::uint8_t>(bytes),
-                               {static_cast<std::int64_t>(bytes.size())},
-                               rank.device());
-  rank.comm().broadcast(all, root);
-  bytes = all.to_host<std::uint8_t>();
-  return {bytes.begin(), bytes.end()};
-}
-
 }  // namespace
 
 void broadcast_optimizer_state(optim::Optimizer& optimizer, const Rank& rank, int root) {
@@ -75,7 +56,7 @@ void broadcast_optimizer_state(optim::Optimizer& optimizer, const Rank& rank, in
   const autograd::NoGrad off;
   const bool is_root = rank.rank() == root;
   OptimizerState state = is_root ? optimizer.state_dict() : OptimizerState{};
-  const std::string outline = broadcast_text(is_root ? outline_of(state) : "", rank, root);
+  const std::string outline = rank.broadcast_object(is_root ? outline_of(state) : "", root);
   if (!is_root) state = state_of(outline, rank.device());
   for (const auto& [name, tensor] : state.tensors)
     rank.comm().broadcast(tensor, root);
