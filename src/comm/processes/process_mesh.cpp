@@ -30,6 +30,9 @@ constexpr auto kStaysAwake = std::chrono::microseconds(50);
 /// How long the mesh's thread rests between two looks.
 constexpr auto kShortRest = 20us, kLongRest = 500us;
 
+/// Numbers of the groups of two backends differ: the store and the watch have what is said of both.
+constexpr std::uint64_t kFirstOfGloo = 1, kFirstOfMpi = std::uint64_t{1} << 32;
+
 std::unique_ptr<ProcessLinks> connect(world::World& world,
                                       Backend backend,
                                       std::function<void()> moved) {
@@ -80,7 +83,8 @@ std::shared_ptr<ProcessMesh> ProcessMesh::of(world::World& world, Backend backen
 ProcessMesh::ProcessMesh(world::World& world, Backend backend)
     : watch_(world.watch()),
       links_(connect(world, backend, [this] { events_.add(); })),
-      links_tell_(links_->tells()) {
+      links_tell_(links_->tells()),
+      groups_(backend == Backend::mpi ? kFirstOfMpi : kFirstOfGloo) {
   if (watch_ != nullptr) {
     watch_->listen(
         {.on_word = [this](int process, const std::string& text) { hear_word(process, text); },

@@ -47,7 +47,8 @@ class ProcessMesh {
 
   /// Another number each time.
   std::uint32_t next_channel() noexcept { return channel_.fetch_add(1); }
-  /// The number of the group that is made now; groups are made in the same order everywhere.
+  /// The number of the group that is made now, of no group of another backend; groups are made in
+  /// the same order everywhere.
   std::uint64_t next_group() noexcept { return groups_.fetch_add(1); }
 
   /// See ProcessLinks.
@@ -121,7 +122,7 @@ class ProcessMesh {
   std::unique_ptr<ProcessLinks> links_;  // null once the mesh has ended
   const bool links_tell_;                // of each event; else somebody has to look
   std::atomic<std::uint32_t> channel_{0};
-  std::atomic<std::uint64_t> groups_{1};
+  std::atomic<std::uint64_t> groups_;
   std::atomic<std::int64_t> collectives_{0};
   std::atomic<int> helpers_{0};
 

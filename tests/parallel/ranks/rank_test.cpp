@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -59,6 +60,25 @@ std::vector<std::string> texts_of(const std::function<void(Rank&)>& body) {
     texts.push_back(text);
   });
   return texts;
+}
+
+// The first test, so that both backends have groups of the same numbers.
+TEST(RankTest, GroupsOfTwoBackendsInOneWorldAreApart) {
+  if (test_world() == nullptr || testing::backend() != comm::Backend::mpi)
+    GTEST_SKIP() << "needs processes that mpirun has started";
+  const int processes = test_world()->size();
+  using enum comm::Backend;
+  for (const comm::Backend backend : {mpi, gloo, gloo, gloo, mpi, mpi}) {
+    const int own = backend == gloo ? 1 : 2;
+    // The others come first, and do not take the other backend's group for process 0's.
+    if (test_world()->rank() == 0) std::this_thread::sleep_for(50ms);
+    run_ranks(testing::devices(own),
+              [&](Rank& rank) {
+                EXPECT_EQ(rank.size(), own * processes);
+                rank.comm().barrier();
+              },
+              {.timeout = 20s, .backend = backend, .world = test_world()});
+  }
 }
 
 /// Rows of one rank: 0 to 4 of them, whose numbers say whose they are.
