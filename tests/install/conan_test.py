@@ -8,30 +8,16 @@ What the recipe builds itself is configured alone: it would take as long as the 
 usage: conan_test.py CONAN BUILD_DIR SOURCE_DIR WORK_DIR
 """
 
-import os
+import functools
 import pathlib
 import shutil
-import subprocess
 import sys
 import unittest
 
-DEADLINE = 300  # seconds of one command
+import consumer
+
 CONAN, BUILD, SOURCE, WORK = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
-PROJECT = """cmake_minimum_required(VERSION 3.25)
-project(app LANGUAGES CXX)
-find_package(tandem REQUIRED COMPONENTS report)
-add_executable(why_full why_full.cpp)
-target_link_libraries(why_full PRIVATE tandem::report)
-"""
-
-
-def run(*command, folder=WORK):
-    """What a command prints, which must succeed."""
-    environment = {**os.environ, "CONAN_HOME": str(WORK / "home")}
-    done = subprocess.run([str(word) for word in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
+run = functools.partial(consumer.run, CONAN_HOME=str(WORK / "home"))
 
 
 class ConanTest(unittest.TestCase):
@@ -43,10 +29,10 @@ class ConanTest(unittest.TestCase):
             shutil.copy(SOURCE / name, WORK / "recipe")
         for name in ("cmake", "include", "src", "examples"):
             (WORK / "recipe" / name).symlink_to(SOURCE / name)
-        run(CONAN, "profile", "detect")
+        run(CONAN, "profile", "detect", folder=WORK)
 
     def test_configures(self):
-        run(CONAN, "install", "recipe", "-of", "recipe")
+        run(CONAN, "install", "recipe", "-of", "recipe", folder=WORK)
         run("cmake", "--preset", "conan-release", folder=WORK / "recipe")
         cache = (WORK / "recipe/build/Release/CMakeCache.txt").read_text()
         self.assertRegex(cache, r"(?m)^TANDEM_KERNELS:\w+=x86-64-v2,x86-64-v3,x86-64-v4$")
@@ -56,17 +42,15 @@ class ConanTest(unittest.TestCase):
         shutil.copytree(WORK / "recipe", packed, symlinks=True, ignore=shutil.ignore_patterns("build"))
         (packed / "build").mkdir()
         (packed / "build/Release").symlink_to(BUILD)
-        run(CONAN, "export-pkg", packed, "-tf=")
+        run(CONAN, "export-pkg", packed, "-tf=", folder=WORK)
         app = WORK / "app"
-        app.mkdir()
-        shutil.copy(SOURCE / "tests/consumer/why_full.cpp", app)
-        (app / "CMakeLists.txt").write_text(PROJECT)
+        consumer.write_project(app)
         (app / "conanfile.txt").write_text("[requires]\ntandem/[*]\n[generators]\nCMakeToolchain\nCMakeDeps\n[layout]\ncmake_layout\n")
-        run(CONAN, "install", app, "--no-remote")
+        run(CONAN, "install", app, "--no-remote", folder=WORK)
         run("cmake", "--preset", "conan-release", folder=app)
         self.assertRegex((app / "build/Release/CMakeCache.txt").read_text(), rf"(?m)^tandem_DIR:PATH={WORK}/home/p/.*/lib/cmake/tandem$")
         run("cmake", "--build", "--preset", "conan-release", folder=app)
-        self.assertIn("imbalance", run(app / "build/Release/why_full", WORK / "page.html"))
+        consumer.check_answer(self, app / "build/Release/why_full", WORK)
 
 
 if __name__ == "__main__":

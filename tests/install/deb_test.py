@@ -6,28 +6,19 @@
 usage: deb_test.py BUILD_DIR SOURCE_DIR WORK_DIR COMPILER...
 """
 
-import os
+import functools
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
-DEADLINE = 300  # seconds of one command
+import consumer
+
 BUILD, SOURCE, WORK = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 COMPILER = [word for word in sys.argv[4:] if word]
 ROOT = WORK / "root"
-OWN = {name: value for name, value in os.environ.items() if not name.startswith("TANDEM_")}
-
-
-def run(*command, **environment):
-    """What a command prints, which must succeed."""
-    done = subprocess.run([str(word) for word in command], cwd=WORK, capture_output=True, text=True, timeout=DEADLINE, check=False,
-                          env={**OWN, **environment})
-    if done.returncode != 0:
-        raise AssertionError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
+run = functools.partial(consumer.run, folder=WORK)
 
 
 class DebTest(unittest.TestCase):
@@ -63,29 +54,20 @@ class DebTest(unittest.TestCase):
     def test_the_program_trains(self):
         self.assertIn("peak memory", run(self.file("usr/bin/tandem"), "train", "--devices", "cpu:2", "--steps", "2", "--model", "mlp", "--quiet"))
 
-    def answers(self, program):
-        page = WORK / "page.html"
-        self.assertIn("imbalance", run(program, page))
-        self.assertTrue(page.read_text().startswith("<!DOCTYPE html>"))
-
     def test_find_package(self):
         project = WORK / "project"
-        project.mkdir()
-        shutil.copy(SOURCE / "tests/consumer/why_full.cpp", project)
-        (project / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\nfind_package(tandem REQUIRED COMPONENTS report)\n"
-            "add_executable(why_full why_full.cpp)\ntarget_link_libraries(why_full PRIVATE tandem::report)\n")
+        consumer.write_project(project)
         run("cmake", "-S", project, "-B", WORK / "built", f"-DCMAKE_PREFIX_PATH={ROOT}/usr", f"-DCMAKE_CXX_COMPILER={COMPILER[-1]}",
             f"-DCMAKE_CXX_COMPILER_LAUNCHER={';'.join(COMPILER[:-1])}")
         run("cmake", "--build", WORK / "built")
-        self.answers(WORK / "built/why_full")
+        consumer.check_answer(self, WORK / "built/why_full", WORK)
 
     def test_pkg_config(self):
         folder = self.file("usr/lib/**/pkgconfig")
         flags = run("pkg-config", "--cflags", "--libs", "tandem-report", PKG_CONFIG_PATH=str(folder)).split()
         self.assertEqual(run("pkg-config", "--modversion", "tandem", PKG_CONFIG_PATH=str(folder)).strip(), self.package.name.split("_")[1].split("-")[0])
-        run(COMPILER[-1], "-std=c++20", SOURCE / "tests/consumer/why_full.cpp", "-o", WORK / "by_pkg_config", *flags)
-        self.answers(WORK / "by_pkg_config")
+        run(COMPILER[-1], "-std=c++20", consumer.PROGRAM, "-o", WORK / "by_pkg_config", *flags)
+        consumer.check_answer(self, WORK / "by_pkg_config", WORK)
 
 
 if __name__ == "__main__":
