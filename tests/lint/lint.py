@@ -72,7 +72,7 @@ NO_KERNELS = {"core", "runtime"}
 
 ROOT = {".clang-format", ".clang-tidy", ".devcontainer", ".dockerignore", ".git", ".gitignore", ".venv", "CHANGELOG.md", "CITATION.cff",
         "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "Containerfile", "LICENSE", "README.md", "SECURITY.md", "THIRD_PARTY_NOTICES.md",
-        "compile_commands.json", "conanfile.py", "dist", "docs", "pyproject.toml"}
+        "compile_commands.json", "conanfile.py", "dist", "docs", "ports", "pyproject.toml"}
 # Folders whose files are written one like the other, down to the names, and are compiled one by one.
 NAMES_ALIKE = {"src/comm/algorithms", "tests/stand_in"}
 MAX_LINES, MAX_TEST_LINES, MAX_FUNCTION_LINES = 400, 500, 50
