@@ -8,8 +8,11 @@
 
 #include "stand_in/machine/machine.hpp"
 
+namespace {
+constexpr int kNotSupported = 27;  // CUPTI's number
+}
+
 extern "C" int cuptiGetVersion(unsigned*) {
-  constexpr int kNotSupported = 27;  // CUPTI's number
   tandem::stand_in::Machine& m = tandem::stand_in::Machine::get();
   const std::lock_guard lock(m.mutex);
   m.reports.add("refusal",
@@ -18,4 +21,11 @@ extern "C" int cuptiGetVersion(unsigned*) {
                 "the profile has the host's alone; ask for "
                 "activities=[torch.profiler.ProfilerActivity.CPU]");
   return kNotSupported;
+}
+/// PyTorch 2.8 calls it, whatever is to be profiled.
+extern "C" int cuptiSubscribe(void**, void*, void*) {
+  return kNotSupported;
+}
+extern "C" int cuptiGetResultString(int, const char** text) {
+  return *text = "CUPTI_ERROR_NOT_SUPPORTED", 0;
 }
