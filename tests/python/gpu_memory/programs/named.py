@@ -30,9 +30,19 @@ def measured(run):
     return finder.report()
 
 
+def packages_are_there():
+    """torchvision is for one PyTorch, and transformers asks for it."""
+    try:
+        importlib.import_module("torchvision")
+    except (ImportError, RuntimeError) as error:
+        print(json.dumps({"name": "packages", "absent": str(error)}))
+        return False
+    return True
+
+
 def cases():
     """(name, whether it is a step on several GPUs, what runs it)."""
-    for kind in ("plain", "packages"):
+    for kind in ("plain", "packages") if packages_are_there() else ("plain",):
         module = importlib.import_module(f"programs.{kind}")
         for name, program in inspect.getmembers(module, inspect.isfunction):
             if list(inspect.signature(program).parameters) == ["device", "wrap"]:
