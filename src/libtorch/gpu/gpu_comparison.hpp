@@ -2,25 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 namespace tandem::libtorch {
 
-/// Which pairs of tensors of GPUs differ in their bytes: with one wait for each GPU, whatever the
-/// number of pairs.
+/// Which pairs of tensors of GPUs differ in their bytes. Pairs that lie side by side, as in two
+/// arenas of the same layout, are compared together; only where there is a difference is it looked
+/// for pair by pair.
 class GpuComparison {
  public:
-  /// Queues the comparison on the GPU of `y`, to which `x` is copied if it is elsewhere.
-  ///
-  /// @param y  of x's shape and dtype.
+  /// @param x, y  of the same shape and dtype, dense.
   void add(const at::Tensor& x, const at::Tensor& y);
-  /// One for each pair, in the order of the calls of `add`. Waits for the GPUs.
+  /// One for each pair, in the order of the calls of `add`. Compares on the GPUs of the `y`, to
+  /// which the others are copied. Waits for the GPUs once, and once more where there is a
+  /// difference.
   std::vector<bool> differences() const;
 
  private:
-  std::vector<at::Tensor> differ_;  // one bool each
+  struct Pair {
+    at::Tensor x, y;
+    std::size_t number;
+  };
+  std::vector<Pair> pairs_;
 };
 
 }  // namespace tandem::libtorch

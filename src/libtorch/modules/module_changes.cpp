@@ -10,7 +10,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "tandem/libtorch/exchange.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/access.hpp"
 
@@ -119,11 +118,11 @@ void ModuleChanges::find_unseen() const {
     };
     const auto replica = std::find_if(sources_.begin() + 1, sources_.end(), has_version);
     if (replica == sources_.end()) continue;
-    const Tensor& other = (*replica)->slots()[i].shown;
+    const TorchSource::Slot& other = (*replica)->slots()[i];
     if (on_gpus) {
-      comparison.add(to_torch(slots[i].shown.detach()), to_torch(other.detach()));
+      comparison.add(slots[i].own, other.copy);
       compared.push_back(i);
-    } else if (!has_same_bytes(slots[i].shown, other)) {
+    } else if (!has_same_bytes(slots[i].shown, other.shown)) {
       count_write(slots[i].shown);
     }
   }
