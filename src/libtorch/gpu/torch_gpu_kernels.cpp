@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/ScalarOps.h>
 
 #include "libtorch/gpu/gpu_tensors.hpp"
 #include "libtorch/gpu/op_scope.hpp"
@@ -161,9 +162,10 @@ void TorchGpuKernels::binary(
     const Stream& stream, Binary op, const View& a, double b, const View& y) {
   run_ops(stream, "binary", [&](int ordinal) {
     at::Tensor out = view_of_gpu(y, ordinal);
-    const at::Tensor number =
-        at::full({}, b, at::TensorOptions(scalar_type(a.dtype)).device(gpu_of(ordinal)));
-    write_binary(out, op, view_of_gpu(a, ordinal), number);
+    const at::Tensor x = view_of_gpu(a, ordinal);
+    const bool is_float = at::isFloatingType(x.scalar_type());
+    write_binary(
+        out, op, x, is_float ? at::native::wrapped_scalar_tensor(b) : at::full({}, b, x.options()));
   });
 }
 

@@ -13,6 +13,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/torch_device.hpp"
+#include "tandem/libtorch/exchange.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "libtorch/device/backward_context.hpp"
@@ -33,13 +34,18 @@ std::string describe_loss(const at::Tensor& x) {
                      : "an undefined tensor";
 }
 
-void backward(TorchSource& source, const at::Tensor& sum, double scale) {
+/// A scalar of tandem's as a gradient of `sum`, where that is.
+at::Tensor as_gradient_of(const at::Tensor& sum, const Tensor& dy) {
+  return to_torch(dy.detach(), sum.device()).to(sum.scalar_type()).view(sum.sizes());
+}
+
+void backward(TorchSource& source, const at::Tensor& sum, const Tensor& dy) {
   source.sink().begin(sum.grad_fn().get());
   try {
     const CarriedContext carried;
     // Its ops have the dtypes of the forward's, as after a forward under autocast.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    torch::autograd::backward({sum}, {at::full_like(sum, scale)});
+    torch::autograd::backward({sum}, {as_gradient_of(sum, dy)});
   } catch (const c10::OutOfMemoryError& e) {
     throw_out_of_memory(source.device(), e);
   } catch (...) {
@@ -66,17 +72,16 @@ Tensor record(const at::Tensor& sum) {
   TANDEM_CHECK(sum.requires_grad(),
                "step: the loss has no graph to go back through; does forward detach its result, or "
                "are all parameters frozen?");
-  const TensorOptions options{.dtype = sum.scalar_type() == at::kDouble ? DType::f64 : DType::f32,
-                              .device = source->device()};
-  Tensor on_tape = scalar(0, options);
-  on_tape.requires_grad_();
-  return autograd::record("pytorch",
-                          scalar(sum.item<double>(), options),
-                          {on_tape},
-                          autograd::Formula([source, sum](const Tensor& dy) {
-                            backward(*source, sum, dy.item());
-                            return autograd::Gradients(1);
-                          }));
+  const auto type = sum.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const Tensor value =
+      from_torch(sum.detach().reshape(at::IntArrayRef()).to(type), source->device());
+  Tensor leaf = value.detach();
+  leaf.requires_grad_();
+  return autograd::record(
+      "pytorch", value, {leaf}, autograd::Formula([source, sum](const Tensor& dy) {
+        backward(*source, sum, dy);
+        return autograd::Gradients(1);
+      }));
 }
 
 }  // namespace

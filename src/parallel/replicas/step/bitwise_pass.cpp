@@ -26,11 +26,11 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
   replica.drop_gradients();
   replica.arm({}, 1, part.leaf_sums.empty() ? Used::fresh : Used::kept);
   replica.reducer()->begin_backward();
-  const auto [share, sum, weight] = loss_of(call, part);
+  auto [share, sum, weight] = loss_of(call, part);
   part.frame->drew |= context().frame->drew;
-  losses_[leaf] = {sum, weight};
   const Tensor root = share.sum / static_cast<double>(call.batch.size());
   in_phase(part, Phase::backward, [&] { root.backward(); });
+  losses_[leaf] = {value_of(call, part, sum), weight};
   in_phase(part, Phase::reduce, [&] {
     const autograd::NoGrad off;
     const ContextScope category([](Context& c) { c.category = Category::gradient; });

@@ -3,7 +3,7 @@
 
 #include "parallel/replicas/step/gradient_pass.hpp"
 
-#include <limits>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/ops/arithmetic.hpp"
@@ -25,21 +25,28 @@ void note_kind(Call& call, Call::Part& part, bool is_weighted) {
 }  // namespace
 
 ReplicaLoss GradientPass::loss_of(Call& call, Call::Part& part) const {
-  ReplicaLoss loss;
-  loss.part = in_phase(part, Phase::forward, [&] { return body_(part.argument()); });
-  in_phase(part, Phase::loss, [&] {
-    TANDEM_CHECK(loss.part.sum.defined() && loss.part.sum.numel() == 1,
+  WeightedSum on_tape = in_phase(part, Phase::forward, [&] { return body_(part.argument()); });
+  return in_phase(part, Phase::loss, [&] {
+    TANDEM_CHECK(on_tape.sum.defined() && on_tape.sum.numel() == 1,
                  "step: the loss must be a scalar, got ",
-                 loss.part.sum.describe());
-    const bool has_data = loss.part.sum.has_data();
-    loss.sum = loss.part.sum.detach().item_or(std::numeric_limits<double>::quiet_NaN());
+                 on_tape.sum.describe());
+    LateItem sum(on_tape.sum.detach());
     const auto rows = static_cast<double>(part.at.size());
-    loss.weight = loss.part.weight.defined() ? loss.part.weight.item_or(rows) : rows;
-    note_kind(call, part, loss.part.weight.defined());
-    if (has_data) non_finite_.inspect_loss(call, part, loss.sum);
-    if (call.loss_scale) loss.part.sum = widened(loss.part.sum) * *call.loss_scale;
+    const double weight = on_tape.weight.defined() ? on_tape.weight.item_or(rows) : rows;
+    note_kind(call, part, on_tape.weight.defined());
+    if (sum.is_known() && on_tape.sum.has_data()) non_finite_.inspect_loss(call, part, sum.get());
+    if (call.loss_scale) on_tape.sum = widened(on_tape.sum) * *call.loss_scale;
+    return ReplicaLoss{std::move(on_tape), std::move(sum), weight};
   });
-  return loss;
+}
+
+double GradientPass::value_of(Call& call, Call::Part& part, LateItem& sum) const {
+  if (sum.is_known()) return sum.get();
+  return in_phase(part, Phase::loss, [&] {
+    const double value = sum.get();
+    non_finite_.inspect_loss(call, part, value);
+    return value;
+  });
 }
 
 }  // namespace tandem::parallel

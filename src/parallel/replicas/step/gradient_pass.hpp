@@ -8,13 +8,14 @@
 #include "tandem/ops/loss.hpp"
 
 #include "parallel/replicas/step/non_finite_check.hpp"
+#include "tensor/late_item.hpp"
 
 namespace tandem::parallel {
 
 /// A replica's loss, on the tape and as numbers.
 struct ReplicaLoss {
   WeightedSum part;
-  double sum = 0;
+  LateItem sum;
   double weight = 0;
 };
 
@@ -42,6 +43,9 @@ class GradientPass {
  protected:
   /// Runs the forward, including the loss.
   ReplicaLoss loss_of(Call& call, Call::Part& part) const;
+  /// The number, which is looked at. To be called when backward is queued: a GPU's host does not
+  /// wait before that.
+  double value_of(Call& call, Call::Part& part, LateItem& sum) const;
   const NonFiniteCheck& non_finite() const noexcept { return non_finite_; }
 
  private:
