@@ -65,12 +65,22 @@ class RankWork {
   void fetch(std::size_t source) {
     const int owner = piece_.source_ranks[source];
     if (reaches(owner)) return;
-    if (side(rank_).native()->cuda() != nullptr) tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
+    tell_if_far(owner);
     staged_.push_back(std::make_unique<Staged>(logical_device(table_.device(rank_)), nbytes()));
     // Where element 0 is, or would be.
     char* const here = static_cast<char*>(staged_.back()->data()) - offset();
     copy(from_[source], owner, here, rank_);
     from_[source] = here;
+  }
+  /// Copies the one source right to the target, if the rank's GPU does not reach it and it is taken
+  /// as it is. @return  whether it has done so
+  bool take() const {
+    const bool is_as_it_is = piece_.sources.size() == 1 && piece_.op != ReduceOp::premul_sum;
+    if (!is_as_it_is || piece_.divisor != 1 || reaches(piece_.source_ranks.front())) return false;
+    const int owner = piece_.source_ranks.front();
+    tell_if_far(owner);
+    copy(piece_.sources.front(), owner, own_, rank_);
+    return true;
   }
   /// Makes the range from all sources, here and on the targets that the GPU reaches.
   void make(const std::vector<std::size_t>& targets) {
@@ -103,6 +113,9 @@ class RankWork {
   Stream& side(int rank) const { return side_stream(table_, rank); }
   int gpu_of(int rank) const { return logical_device(table_.device(rank)).gpu()->ordinal(); }
   bool reaches(int rank) const { return gpu_backend().peers(gpu_of(rank_), gpu_of(rank)); }
+  void tell_if_far(int owner) const {
+    if (side(rank_).native()->cuda() != nullptr) tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
+  }
   std::size_t nbytes() const {
     return static_cast<std::size_t>(range_.size()) * itemsize(piece_.dtype);
   }
@@ -155,6 +168,7 @@ void queue_piece(const RankTable& table, const char* what, const Piece& piece) {
     const bool in_place = piece.sources.size() == 1 && piece.sources[0] == piece.targets[i];
     if (in_place && piece.op != ReduceOp::premul_sum && piece.divisor == 1) continue;
     RankWork work(table, what, piece, i, {0, piece.count});
+    if (work.take()) continue;
     for (std::size_t source = 0; source < piece.sources.size(); ++source)
       work.fetch(source);
     work.make({i});

@@ -123,4 +123,7 @@ class TorchGpuKernels final : public kernels::RegisteredKernels {
             void* v) override;
 };
 
+/// Makes what updates on a GPU need besides their arguments. A second call does nothing.
+void prepare_updates(int ordinal);
+
 }  // namespace tandem::libtorch

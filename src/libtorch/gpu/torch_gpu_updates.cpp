@@ -23,7 +23,8 @@ constexpr std::int64_t kPiece = std::int64_t{1} << 24;
 /// AdamNumbers, and step_size m / (sqrt(v) / r + eps) = step_size r m / (sqrt(v) + eps r).
 constexpr float kUnbiased = 1e30F;
 
-/// That number on each GPU, where it stays: an update that asks for memory may be refused it.
+/// That number on each GPU, where it stays from the GPU's first use on: an update comes after a
+/// step's vote, where memory must not be refused.
 ///
 /// Thread-safe.
 class UnbiasedSteps {
@@ -57,6 +58,35 @@ void each_piece(const Stream& stream, const char* name, DType t, std::int64_t n,
   });
 }
 
+/// PyTorch's fused SGD, which takes no memory. @param buf  null: no momentum
+void fused_sgd(const Stream& stream,
+               DType t,
+               std::int64_t n,
+               const kernels::SgdNumbers& k,
+               void* param,
+               const void* grad,
+               void* buf) {
+  run_ops(stream, "sgd", [&](int ordinal) {
+    const auto whole = [&](const void* x) { return range_of_gpu(x, t, 0, n, ordinal); };
+    const bool nesterov = k.grad_share != 0;
+    const bool is_first = k.old_share == 0 && k.new_share == 1;  // takes the gradient, whatever
+    const double later = nesterov ? k.buf_share : k.old_share;
+    const double momentum = buf == nullptr ? 0 : is_first && !nesterov ? 1 : later;
+    at::_fused_sgd_({whole(param)},
+                    {whole(grad)},
+                    buf == nullptr ? std::vector<at::Tensor>{} : std::vector{whole(buf)},
+                    k.weight_decay,
+                    momentum,
+                    k.lr,
+                    /*dampening=*/1 - k.new_share,
+                    nesterov && buf != nullptr,
+                    /*maximize=*/false,
+                    is_first,
+                    {},
+                    {});
+  });
+}
+
 /// The gradient with that of a penalty on the parameter's square.
 at::Tensor with_decay(const at::Tensor& grad, const at::Tensor& param, double l2) {
   return l2 == 0 ? grad : at::add(grad, param, l2);
@@ -76,16 +106,17 @@ at::Tensor take(const kernels::MeanNumbers& k,
 
 }  // namespace
 
+void prepare_updates(int ordinal) {
+  UnbiasedSteps::get().on(ordinal);
+}
+
 void TorchGpuKernels::sgd(const Stream& stream,
                           DType t,
                           std::int64_t n,
                           const kernels::SgdNumbers& k,
                           void* param,
                           const void* grad) {
-  each_piece(stream, "sgd", t, n, [&](auto part) {
-    const at::Tensor p = part(param), g = with_decay(part(grad), p, k.weight_decay);
-    p.add_(g, -k.lr);
-  });
+  fused_sgd(stream, t, n, k, param, grad, nullptr);
 }
 
 void TorchGpuKernels::sgd_momentum(const Stream& stream,
@@ -95,12 +126,7 @@ void TorchGpuKernels::sgd_momentum(const Stream& stream,
                                    void* param,
                                    const void* grad,
                                    void* buf) {
-  each_piece(stream, "sgd", t, n, [&](auto part) {
-    const at::Tensor p = part(param), g = with_decay(part(grad), p, k.weight_decay), b = part(buf);
-    b.mul_(k.old_share).add_(g, k.new_share);
-    if (k.grad_share != 0) p.add_(g, -k.lr * k.grad_share);
-    p.add_(b, -k.lr * k.buf_share);
-  });
+  fused_sgd(stream, t, n, k, param, grad, buf);
 }
 
 void TorchGpuKernels::rmsprop(const Stream& stream,

@@ -59,6 +59,7 @@ void TorchGpus::check_gpu(Device name, int ordinal) const {
 
 std::shared_ptr<GpuDevice> TorchGpus::open(Device name, int ordinal) {
   check_gpu(name, ordinal);
+  call_gpu(ordinal, "cudaMalloc", [&] { prepare_updates(ordinal); });
   return std::make_shared<TorchGpu>(name, ordinal);
 }
 
