@@ -4,8 +4,11 @@
 #include "libtorch/device/device_memory.hpp"
 
 #include <array>
+#include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include <c10/util/Exception.h>
@@ -15,6 +18,7 @@
 #include "tandem/runtime/context.hpp"
 
 #include "libtorch/device/backward_context.hpp"
+#include "libtorch/device/pass_to_torch.hpp"
 #include "libtorch/gpu/torch_out_of_memory.hpp"
 
 namespace tandem::libtorch {
@@ -80,20 +84,26 @@ class Refusals {
     static Refusals& one = *new Refusals;
     return one;
   }
-  void note(int device, const OutOfMemory& error) {
+  /// @param error  that is being handled.
+  void note(Device device, const OutOfMemory& error) {
     const std::scoped_lock lock(mutex_);
-    last_.insert_or_assign(device, error);
+    last_.insert_or_assign(device, Refusal{std::current_exception(), error.what()});
   }
-  OutOfMemory last(int device) {
+  /// Throws the device's last one, if `said` is its text with others around it.
+  void rethrow(Device device, const std::string& said) {
     const std::scoped_lock lock(mutex_);
     const auto found = last_.find(device);
-    if (found != last_.end()) return found->second;
-    return {to_string(Device{DeviceType::cpu, device}), 0, 0, SIZE_MAX, {}};
+    if (found != last_.end() && said.find(found->second.text) != std::string::npos)
+      std::rethrow_exception(found->second.error);
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<int, OutOfMemory> last_;
+  struct Refusal {
+    std::exception_ptr error;
+    std::string text;
+  };
+  std::mutex mutex_;  // guards last_
+  std::map<Device, Refusal> last_;
 };
 
 void* take(int device, std::size_t nbytes) {
@@ -108,8 +118,7 @@ void* take(int device, std::size_t nbytes) {
     blocks().add(std::move(buffer));
     return data;
   } catch (const OutOfMemory& e) {
-    Refusals::get().note(device, e);
-    TORCH_CHECK_WITH(OutOfMemoryError, false, e.what());
+    pass_to_torch(Device{DeviceType::cpu, device}, e);
   }
 }
 
@@ -185,10 +194,16 @@ void take_host_allocator() {
   c10::SetAllocator(c10::DeviceType::CPU, &host_allocator(), 1);
 }
 
+void pass_to_torch(Device device, const OutOfMemory& error) {
+  Refusals::get().note(device, error);
+  TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
+}
+
 void throw_out_of_memory(Device device, const c10::Error& said) {
+  Refusals::get().rethrow(device, said.what_without_backtrace());
   if (device.type == DeviceType::cuda)
     throw TorchOutOfMemory(to_string(device), torch_device(device).index(), said);
-  throw Refusals::get().last(device.index);
+  throw OutOfMemory(to_string(device), 0, 0, SIZE_MAX, {});
 }
 
 Buffer* buffer_at(const void* block) {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include "tandem/autograd/row_group.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/libtorch/exchange.hpp"
 
+#include "libtorch/device/pass_to_torch.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/torch_source.hpp"
 #include "libtorch/versions/torch_differences.hpp"
@@ -38,8 +38,8 @@ class GroupSumNode final : public ReplicaNode {
 at::Tensor sum_over_group(const at::Tensor& x, const TorchSource& source) {
   try {
     return to_torch(current_row_group()->all_reduce_sum(from_torch(x.detach(), source.device())));
-  } catch (const OutOfMemory& e) {  // an op of PyTorch's throws PyTorch's
-    TORCH_CHECK_WITH(OutOfMemoryError, false, e.what());
+  } catch (const OutOfMemory& e) {
+    pass_to_torch(source.device(), e);
   }
 }
 
