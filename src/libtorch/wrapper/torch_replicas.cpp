@@ -27,6 +27,8 @@
 #include "libtorch/update/own_update.hpp"
 #include "libtorch/wrapper/checked_options.hpp"
 #include "parallel/update/mode_rules.hpp"
+#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/gpu_stream.hpp"
 
 namespace tandem::libtorch::detail {
 namespace {
@@ -212,9 +214,9 @@ struct TorchReplicas::Parts {
     Gradients after_;
   };
   void end_call(Gradients after) noexcept {
+    for (const auto& source : sources)
+      end_exchange(*source);
     try {
-      for (const auto& source : sources)
-        await_tensors(*source);
       if (after == Gradients::in_shares)
         gradients.hide();
       else if (syncs == parallel::GradientSync::off)
@@ -225,6 +227,15 @@ struct TorchReplicas::Parts {
     }
     changes->tell_torch();
     at::autocast::clear_cache();  // has casts of parameters, which an update may have changed
+  }
+
+  /// The program may use the tensors from now on.
+  static void end_exchange(const TorchSource& source) noexcept {
+    try {
+      await_tensors(source);
+    } catch (...) {  // a stream cannot be told to wait, so the host does; the next call tries again
+      if (const GpuDevice* gpu = logical_device(source.device()).gpu()) gpu->side_stream()->drain();
+    }
   }
 
   std::shared_ptr<torch::nn::Module> module;
