@@ -36,6 +36,12 @@ BatchNormStatistics merged(const BatchNormStatistics& own, const Tensor& pivot, 
           total.reshape({})};
 }
 
+/// Whether any replica has a value. Waits for the device only where the rows at hand do not tell.
+bool has_values(const BatchNormStatistics& batch) {
+  if (batch.count > 0) return true;
+  return batch.count_of_all.defined() && batch.count_of_all.item_or(1) > 0;
+}
+
 /// x += factor * y, rounded as add_ with a number is. @param factor  f64 ()
 void add_scaled(Tensor& x, const Tensor& y, const Tensor& factor) {
   const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
@@ -52,6 +58,7 @@ void RunningStatistics::update(const BatchNormStatistics& own,
   const bool merges = group != nullptr && group->size() > 1;
   const BatchNormStatistics batch = merges ? merged(own, mean, *group) : own;
   if (batches.defined()) batches.add_(ones({}, {.dtype = DType::i64, .device = batches.device()}));
+  if (!has_values(batch)) return;
   const double factor = momentum ? *momentum : 1 / batches.item_or(1);
   mean.mul_(1 - factor);
   var.mul_(1 - factor);

@@ -13,8 +13,9 @@ struct RunningStatistics {
   Tensor mean, var;  ///< (C)
   Tensor batches;    ///< i64 scalar: how many were tracked; undefined: nobody counts
 
-  /// Takes the statistics of a batch, in place. With BatchNormSync::merged this is collective over
-  /// the context's row group.
+  /// Takes the statistics of a batch, in place. One without values is counted, as in PyTorch, and
+  /// changes nothing else. With BatchNormSync::merged this is collective over the context's row
+  /// group.
   ///
   /// @param momentum  not set: the average over all batches so far, which `batches` counts.
   /// @param sync      what `own` are statistics of: with `merged`, of this replica's rows alone.

@@ -69,6 +69,17 @@ TEST(BatchNormTest, WithoutTrackingEvaluationUsesTheBatch) {
   EXPECT_EQ(norm(batch()).to_doubles(), training);
 }
 
+TEST(BatchNormTest, ABatchWithoutValuesIsCountedAndMovesNothing) {
+  BatchNorm1d norm(2, {.dtype = DType::f64});
+  norm(batch());
+  const std::vector<double> mean = norm.running_mean.to_doubles();
+  const std::vector<double> var = norm.running_var.to_doubles();
+  EXPECT_EQ(norm(zeros({0, 2}, {.dtype = DType::f64})).numel(), 0);
+  EXPECT_EQ(norm.running_mean.to_doubles(), mean);
+  EXPECT_EQ(norm.running_var.to_doubles(), var);
+  EXPECT_EQ(norm.num_batches_tracked.item(), 2);
+}
+
 TEST(BatchNormTest, ReluInTheSamePassGivesWhatReluAfterItGives) {
   manual_seed(6);
   BatchNorm2d plain(3, {.dtype = DType::f64});

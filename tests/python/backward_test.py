@@ -73,6 +73,17 @@ class Norms(nn.Module):
         return self.head(checkpoint(self.part, self.stem(x), use_reentrant=self.reentrant))
 
 
+class NormOfSome(nn.Module):
+    """A batch norm of the rows that are above 0 at their first place, which may be none."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.stem(x).sum() + self.norm(self.stem(x)[x[:, 0] > 0]).square().sum()
+
+
 class Masks(nn.Module):
     """Two parts with dropout, recomputed unless `reentrant` is None."""
 
@@ -229,6 +240,21 @@ class BackwardTest(unittest.TestCase):
                         self.assert_same_gradients(net, alone)
                         torch.testing.assert_close(net.part[1].running_mean, alone.part[1].running_mean)
                         self.assertEqual(net.part[1].num_batches_tracked, alone.part[1].num_batches_tracked)
+
+    def test_a_batch_norm_of_no_values_moves_no_statistics(self):
+        for kind in ("synchronised", "per_replica"):
+            for some in (0, 1):  # whether the first device has values
+                with self.subTest(kind, some=some):
+                    torch.manual_seed(1)
+                    net = NormOfSome()
+                    alone = copy.deepcopy(net)
+                    model = tandem.DataParallel(net, devices="cpu:2", batch_norm=kind)
+                    x = -torch.ones(6, 4)
+                    x[: 3 * some] = torch.rand(3 * some, 4) + 1
+                    model.step(x, lambda replica, part: (replica(part), len(part)))
+                    alone(x)
+                    for name, value in alone.norm.named_buffers():
+                        torch.testing.assert_close(net.norm.get_buffer(name), value, msg=name)
 
     def test_recomputation_draws_the_masks_by_row(self):
         gradients = []

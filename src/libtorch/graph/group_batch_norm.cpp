@@ -60,14 +60,18 @@ at::ScalarType wide_type(const at::Tensor& x) {
 struct Statistics {
   at::Tensor mean, invstd;  // (replicas, C)
   at::Tensor counts;        // (replicas): values per channel
+  bool has_values = true;   // of any replica
 
   std::int64_t channels() const { return mean.size(1); }
 };
 
-void check_count(const at::Tensor& x, std::int64_t own, const at::Tensor& counts) {
-  TORCH_CHECK_VALUE(own > 1 || counts.sum().item<double>() != 1,
+/// Values per channel of all replicas; those of this one where they are enough to tell.
+double checked_count(const at::Tensor& x, std::int64_t own, const at::Tensor& counts) {
+  const double count = own > 1 ? static_cast<double>(own) : counts.sum().item<double>();
+  TORCH_CHECK_VALUE(count != 1,
                     "Expected more than 1 value per channel when training, got input size ",
                     x.sizes());
+  return count;
 }
 
 /// Every replica writes its own row; the sum with zeros is exact.
@@ -88,21 +92,22 @@ Statistics of_all_replicas(const at::Tensor& x, double eps, const TorchSource& s
   Statistics s{found.narrow(1, 0, channels).contiguous(),
                found.narrow(1, channels, channels).contiguous(),
                found.select(1, 2 * channels).contiguous()};
-  check_count(x, own, s.counts);
+  s.has_values = checked_count(x, own, s.counts) > 0;
   return s;
 }
 
-/// Mean and 1 / sqrt(var + eps) of all rows; the running statistics follow them.
+/// Mean and 1 / sqrt(var + eps) of all rows; the running statistics follow them, if there are any.
 std::pair<at::Tensor, at::Tensor> joined(const Statistics& s, const BatchNormCall& c) {
   // Uncounted writes, as PyTorch's own batch norm makes them.
   const auto wide = [&](const at::Tensor& running) {
-    return running.defined() ? running.tensor_data().to(s.mean.scalar_type()) : running;
+    const bool follows = running.defined() && s.has_values;
+    return follows ? running.tensor_data().to(s.mean.scalar_type()) : at::Tensor();
   };
   const at::Tensor mean = wide(c.running_mean), var = wide(c.running_var);
   auto [all, invstd] = at::batch_norm_gather_stats_with_counts(
       s.mean, s.mean, s.invstd, mean, var, c.momentum, c.eps, s.counts.clamp_min(kAlmostNone));
   for (const auto& [from, to] : {std::pair(mean, c.running_mean), std::pair(var, c.running_var)})
-    if (to.defined() && from.data_ptr() != to.data_ptr()) to.tensor_data().copy_(from);
+    if (from.defined() && from.data_ptr() != to.data_ptr()) to.tensor_data().copy_(from);
   return {std::move(all), std::move(invstd)};
 }
 
