@@ -13,8 +13,10 @@
 #include <ATen/ops/batch_norm_native.h>
 #include <ATen/ops/dropout_native.h>
 #include <ATen/ops/instance_norm_native.h>
+#include <torch/csrc/autograd/function.h>
 
 #include "tandem/autograd/row_group.hpp"
+#include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/ops/batch_norm.hpp"
@@ -119,6 +121,19 @@ double track(const BatchNorms::Training& norm) {
   return running.batches.defined() ? 1 / running.batches.item<double>() : 0;
 }
 
+/// A re-entrant checkpoint computes again in a node of a backward that no call has begun. Its own
+/// backward there ends at the parameters, on the first device's thread, which may wait for it in
+/// the next batch norm.
+void check_not_in_reentrant_checkpoint() {
+  const auto node = torch::autograd::get_current_node();
+  TANDEM_CHECK(
+      node == nullptr || node->name() != "CheckpointFunctionBackward",
+      "batch_norm: a checkpoint with use_reentrant=True computes it again in a backward of the "
+      "wrapper's outputs, in which replicas that share the statistics of the whole batch would "
+      "wait for each other for ever; give the checkpoint use_reentrant=False, or the wrapper "
+      "batch_norm=\"per_replica\", or let step compute the loss");
+}
+
 at::Tensor replica_batch_norm(const at::Tensor& x,
                               const MaybeTensor& weight,
                               const MaybeTensor& bias,
@@ -148,6 +163,7 @@ at::Tensor replica_batch_norm(const at::Tensor& x,
   const bool alone = group == nullptr || group->size() < 2;
   if (alone || sync == BatchNormSync::per_replica) return of_own_rows(call);
   if (!is_backward_outside_of_calls()) return of_all_rows(call, sync);
+  check_not_in_reentrant_checkpoint();
   return scope->source()->ops().meetings->visit(group, [&] { return of_all_rows(call, sync); });
 }
 
