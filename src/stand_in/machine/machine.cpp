@@ -34,6 +34,14 @@ std::string place(const CUstream_st& s) {
   return "stream " + std::to_string(s.number) + " of GPU " + std::to_string(s.gpu);
 }
 
+/// What the stream is given from now on is after what the calling thread knows to be done.
+void follow_host(CUstream_st* s) {
+  const auto host = HostKnowledge::own();
+  if (host == nullptr || host == s->host) return;
+  s->clock.join(*host);
+  s->host = host;
+}
+
 }  // namespace
 
 Machine& Machine::get() {
@@ -59,11 +67,7 @@ CUstream_st* Machine::stream(CUstream_st* handle, int gpu) {
 }
 
 void Machine::next_task(CUstream_st* s) {
-  const auto host = HostKnowledge::own();
-  if (host != nullptr && host != s->host) {
-    s->clock.join(*host);
-    s->host = host;
-  }
+  follow_host(s);
   s->clock.note(s->number, ++s->given);
 }
 
@@ -224,6 +228,8 @@ bool Machine::use(
                                       : " uses memory past the end of its block"));
     return false;
   }
+  // An op's outputs are allocated once it has begun here. On a GPU its kernel begins after that.
+  follow_host(s);
   const Use use{what, s->number, s->given};
   const auto conflicts =
       writes ? uses_.write(p, nbytes, use, s->clock) : uses_.read(p, nbytes, use, s->clock);
