@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/world/world.hpp"
@@ -16,7 +15,8 @@
 #include "comm/gpu_engine.hpp"
 #include "comm/host_engine.hpp"
 #include "comm/make_ranks.hpp"
-#include "comm/nccl/make_links.hpp"
+#include "comm/nccl/links.hpp"
+#include "comm/nccl/nccl_api.hpp"
 #include "comm/processes/process_ranks.hpp"
 #include "runtime/gpu/gpu_device.hpp"
 
@@ -48,39 +48,59 @@ void check(std::span<const Device> devices, const GroupOptions& options) {
   }
 }
 
+/// Whether this NCCL allows several ranks on one GPU.
+bool ranks_share_gpus(const NcclApi& nccl) {
+  constexpr int kFirst = 23000;  // 2.30
+  int version = 0;
+  nccl(nccl.version, &version);
+  const char* const on = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  return version >= kFirst && on != nullptr && std::string_view(on) == "1";
+}
+
+/// Each device has a GPU of its own, whose streams NCCL can be given.
+void check_for_nccl(std::span<const Device> devices, const NcclApi& nccl) {
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  if (devices.size() > 1 && blocking != nullptr && std::string_view(blocking) == "1") {
+    refuse(
+        "with CUDA_LAUNCH_BLOCKING=1 the launch of one GPU's collective waits for its end, and "
+        "so for the launches on the other GPUs; unset it, or use backend local");
+  }
+  for (auto d = devices.begin(); d != devices.end(); ++d) {
+    if (d->type != DeviceType::cuda)
+      refuse(concat(*d, " is not a GPU, but NCCL needs GPUs; use backend local"));
+    const GpuDevice& own = *logical_device(*d).gpu();
+    if (own.side_stream()->handle() == nullptr)
+      refuse(concat(*d, " has no stream of CUDA's that NCCL could use; use backend local"));
+    const auto other = std::find_if(devices.begin(), d, [&](Device o) {
+      return logical_device(o).gpu()->ordinal() == own.ordinal();
+    });
+    if (other != d && !ranks_share_gpus(nccl)) {
+      refuse(concat(*other,
+                    " and ",
+                    *d,
+                    " are on one GPU, but NCCL allows one rank per GPU (NCCL 2.30 and later "
+                    "allow more with NCCL_MULTI_RANK_GPU_ENABLE=1); use backend local"));
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<SharedTransport> make_transport(std::span<const Device> devices,
                                                 const GroupOptions& options) {
   if (options.backend == Backend::local) return nullptr;
-  if constexpr (has_nccl) {
-    const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
-    if (devices.size() > 1 && blocking != nullptr && std::string_view(blocking) == "1") {
-      refuse(
-          "with CUDA_LAUNCH_BLOCKING=1 the launch of one GPU's collective waits for its end, and "
-          "so for the launches on the other GPUs; unset it, or use backend local");
-    }
-    for (auto d = devices.begin(); d != devices.end(); ++d) {
-      if (d->type != DeviceType::cuda)
-        refuse(concat(*d, " is not a GPU, but NCCL needs GPUs; use backend local"));
-      const int gpu = logical_device(*d).gpu()->ordinal();
-      const auto other = std::find_if(
-          devices.begin(), d, [&](Device o) { return logical_device(o).gpu()->ordinal() == gpu; });
-      if (other != d && !ranks_share_gpus()) {
-        refuse(concat(*other,
-                      " and ",
-                      *d,
-                      " are on one GPU, but NCCL allows one rank per GPU (NCCL 2.30 and later "
-                      "allow more with NCCL_MULTI_RANK_GPU_ENABLE=1); use backend local"));
-      }
-    }
-    return std::make_shared<SharedTransport>(
-        make_links({devices.begin(), devices.end()}, options.timeout), options.timeout);
-  } else {
+  const auto nccl = find_nccl();
+  if (!nccl) {
     refuse(
-        "this build has no NCCL; install NCCL 2.18 or later, configure with -D TANDEM_CUDA=ON -D "
+        "this build has no NCCL, and no other library of the process has loaded one, as PyTorch's "
+        "for CUDA does; install NCCL 2.18 or later, configure with -D TANDEM_CUDA=ON -D "
         "TANDEM_NCCL=ON (and -D NCCL_ROOT=the folder that it is in), or use backend local");
   }
+  check_for_nccl(devices, *nccl);
+  auto links = std::make_shared<NcclLinks>(
+      *nccl, std::vector(devices.begin(), devices.end()), options.timeout);
+  links->connect();
+  return std::make_shared<SharedTransport>(std::move(links), options.timeout);
 }
 
 std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> devices,

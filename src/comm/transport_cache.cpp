@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "tandem/config.hpp"
-
 #include "comm/group.hpp"
 
 namespace tandem::comm {
@@ -28,10 +26,8 @@ std::shared_ptr<SharedTransport> TransportCache::use(std::span<const Device> dev
     entries_.push_back({{devices.begin(), devices.end()}, make_transport(devices, options)});
   else
     std::rotate(known, std::next(known), entries_.end());
-  if constexpr (has_nccl) {
-    for (std::ptrdiff_t i = 0; i < std::ssize(entries_) - kMostOpen; ++i)
-      entries_[static_cast<std::size_t>(i)].transport->close_if_idle();
-  }
+  for (std::ptrdiff_t i = 0; i < std::ssize(entries_) - kMostOpen; ++i)
+    entries_[static_cast<std::size_t>(i)].transport->close_if_idle();
   return entries_.back().transport;
 }
 

@@ -53,7 +53,8 @@ struct GroupOptions {
 ///                          mixed; timeout or segment_bytes is zero or less; or the algorithm does
 ///                          not exist or refuses this number of ranks. For nccl: a device is not a
 ///                          GPU, two devices are on one GPU (allowed from NCCL 2.30 on if
-///                          NCCL_MULTI_RANK_GPU_ENABLE is 1), or the build has no NCCL (has_nccl).
+///                          NCCL_MULTI_RANK_GPU_ENABLE is 1), or there is no NCCL: the build has
+///                          none (has_nccl), and the process has loaded none, as PyTorch does.
 /// @throws DeviceError, Timeout  NCCL failed to start.
 /// @cost  nccl: NCCL's start, which takes a few tenths of a second, and its buffers on each GPU.
 std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> devices,

@@ -15,14 +15,10 @@
 #include "tandem/core/dtype.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "comm/nccl/check.hpp"
 #include "comm/nccl/piece_runs.hpp"
 #include "comm/staged.hpp"
-#include "runtime/cuda/check.hpp"
-#include "runtime/cuda/peers.hpp"
-#include "runtime/cuda/pool.hpp"
 #include "runtime/gpu/driver_turn.hpp"
-#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 
 // Note [Calls of all ranks from one thread]: NCCL calls may hang until all ranks have made them,
 // unless they are one group; and its communicators must be given calls in the same order on every
@@ -33,22 +29,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-ncclDataType_t nccl_type(DType dtype) {
+NcclType nccl_type(DType dtype) {
   switch (dtype) {
     case DType::f32:
-      return ncclFloat32;
+      return NcclType::f32;
     case DType::f64:
-      return ncclFloat64;
+      return NcclType::f64;
     case DType::f16:
-      return ncclFloat16;
+      return NcclType::f16;
     case DType::bf16:
-      return ncclBfloat16;
+      return NcclType::bf16;
     case DType::i32:
-      return ncclInt32;
+      return NcclType::i32;
     case DType::i64:
-      return ncclInt64;
+      return NcclType::i64;
     default:
-      return ncclUint8;  // of bool, too: its bytes are 0 and 1
+      return NcclType::u8;  // of bool, too: its bytes are 0 and 1
   }
 }
 
@@ -68,25 +64,28 @@ bool is_told_to_leave_peers() {
 /// A group of calls; ended also where one of them throws.
 class Calls {
  public:
-  Calls() { TANDEM_NCCL(ncclGroupStart()); }
+  explicit Calls(const NcclApi& nccl) : nccl_(nccl) { nccl_(nccl_.group_start); }
   ~Calls() {
-    if (!ended_) ncclGroupEnd();
+    if (!ended_) nccl_.group_end.function();
   }
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
   void end() {
     ended_ = true;
-    TANDEM_NCCL(ncclGroupEnd());
+    nccl_(nccl_.group_end);
   }
 
  private:
+  const NcclApi& nccl_;
   bool ended_ = false;
 };
 
 }  // namespace
 
-NcclLinks::NcclLinks(std::vector<Device> devices, std::chrono::milliseconds timeout)
-    : devices_(std::move(devices)), timeout_(timeout), comms_(devices_.size()) {}
+NcclLinks::NcclLinks(const NcclApi& nccl,
+                     std::vector<Device> devices,
+                     std::chrono::milliseconds timeout)
+    : nccl_(nccl), devices_(std::move(devices)), timeout_(timeout), comms_(devices_.size()) {}
 
 void NcclLinks::connect() {
   const DriverTurn turn;
@@ -95,10 +94,10 @@ void NcclLinks::connect() {
     make_communicators();
     warm_up();
   } catch (const DeviceError& e) {
-    // NCCL asks the driver for memory, which our pools do not give back by themselves.
+    // NCCL asks the driver for memory, which allocators that keep some do not give back for it.
     if (std::string_view(e.what()).find("out of memory") == std::string_view::npos) throw;
     for (const Device d : devices_)
-      cuda::release_pools(gpu_of(d));
+      gpu_backend().release_unused(gpu_of(d));
     make_communicators();
     warm_up();
   }
@@ -111,7 +110,7 @@ void NcclLinks::check_peers() const {
   for (auto d = devices_.begin(); d != devices_.end(); ++d) {
     for (auto other = devices_.begin(); other != d; ++other) {
       const int a = gpu_of(*other), b = gpu_of(*d);
-      TANDEM_CHECK(!cuda::are_broken_peers(a, b),
+      TANDEM_CHECK(!gpu_backend().are_broken_peers(a, b),
                    "NCCL: GPUs ",
                    a,
                    " and ",
@@ -124,18 +123,21 @@ void NcclLinks::check_peers() const {
 
 void NcclLinks::make_communicators() {
   try {
-    ncclUniqueId id;
-    TANDEM_NCCL(ncclGetUniqueId(&id));
-    Calls calls;
+    NcclId id;
+    nccl_(nccl_.unique_id, &id);
+    Calls calls(nccl_);
     for (std::size_t r = 0; r < devices_.size(); ++r) {
-      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-      config.blocking = 0;
-      const cuda::GpuScope gpu(gpu_of(devices_[r]));
-      TANDEM_NCCL(ncclCommInitRankConfig(
-          &comms_[r], static_cast<int>(devices_.size()), id, static_cast<int>(r), &config));
+      NcclConfig config;
+      const auto gpu = gpu_backend().make_current(gpu_of(devices_[r]));
+      nccl_(nccl_.init_rank,
+            &comms_[r],
+            static_cast<int>(devices_.size()),
+            id,
+            static_cast<int>(r),
+            &config);
     }
     calls.end();
-    settle("ncclCommInitRankConfig");
+    settle(nccl_.init_rank.name);
   } catch (...) {
     abort();
     throw;
@@ -148,14 +150,14 @@ void NcclLinks::warm_up() {
   for (const Device d : devices_)
     elements.push_back(std::make_unique<Staged>(logical_device(d), sizeof(float)));
   try {
-    Calls calls;
+    Calls calls(nccl_);
     for (std::size_t r = 0; r < devices_.size(); ++r) {
       const int rank = static_cast<int>(r);
       void* const p = elements[r]->data();
-      TANDEM_NCCL(ncclAllReduce(p, p, 1, ncclFloat32, ncclSum, comm(rank), stream(rank)));
+      nccl_(nccl_.all_reduce, p, p, 1, NcclType::f32, NcclOp::sum, comm(rank), stream(rank));
     }
     calls.end();
-    settle("ncclAllReduce");
+    settle(nccl_.all_reduce.name);
   } catch (...) {
     abort();
     throw;
@@ -171,8 +173,8 @@ NcclLinks::~NcclLinks() {
 void NcclLinks::abort() noexcept {
   for (std::size_t r = 0; r < comms_.size(); ++r) {
     if (comms_[r] == nullptr) continue;
-    const cuda::GpuScope gpu(gpu_of(devices_[r]));
-    ncclCommAbort(std::exchange(comms_[r], nullptr));
+    const auto gpu = gpu_backend().make_current(gpu_of(devices_[r]));
+    nccl_.abort.function(std::exchange(comms_[r], nullptr));
   }
 }
 
@@ -181,13 +183,13 @@ void NcclLinks::close() noexcept {
   try {
     const DriverTurn turn;
     for (std::size_t r = 0; r < comms_.size(); ++r) {
-      const cuda::GpuScope gpu(gpu_of(devices_[r]));
-      TANDEM_NCCL(ncclCommFinalize(comms_[r]));
+      const auto gpu = gpu_backend().make_current(gpu_of(devices_[r]));
+      nccl_(nccl_.finalize, comms_[r]);
     }
-    settle("ncclCommFinalize");
+    settle(nccl_.finalize.name);
     for (std::size_t r = 0; r < comms_.size(); ++r) {
-      const cuda::GpuScope gpu(gpu_of(devices_[r]));
-      TANDEM_NCCL(ncclCommDestroy(std::exchange(comms_[r], nullptr)));
+      const auto gpu = gpu_backend().make_current(gpu_of(devices_[r]));
+      nccl_(nccl_.destroy, std::exchange(comms_[r], nullptr));
     }
   } catch (const std::exception&) {
     abort();
@@ -195,11 +197,11 @@ void NcclLinks::close() noexcept {
 }
 
 std::shared_ptr<Transport> NcclLinks::make(const std::vector<Device>& devices) const {
-  return std::make_shared<NcclLinks>(devices, timeout_);
+  return std::make_shared<NcclLinks>(nccl_, devices, timeout_);
 }
 
 CUstream_st* NcclLinks::stream(int rank) const {
-  return logical_device(devices_[static_cast<std::size_t>(rank)]).side_stream().native()->cuda();
+  return logical_device(devices_[static_cast<std::size_t>(rank)]).side_stream().native()->handle();
 }
 
 bool NcclLinks::takes(const Piece& piece) const {
@@ -218,7 +220,7 @@ bool NcclLinks::takes(const Piece& piece) const {
 void NcclLinks::queue(const std::vector<const Piece*>& pieces) {
   if (comms_.front() == nullptr) connect();
   try {
-    Calls calls;
+    Calls calls(nccl_);
     for (std::span<const Piece* const> rest = pieces; !rest.empty();) {
       const auto parts = rest.first(std::min(rest.size(), devices_.size()));
       const bool gathers = is_all_gather(parts, devices_.size());
@@ -232,14 +234,14 @@ void NcclLinks::queue(const std::vector<const Piece*>& pieces) {
       rest = rest.subspan(is_whole ? parts.size() : 1);
     }
     calls.end();
-    settle("ncclGroupEnd");
+    settle(nccl_.group_end.name);
     for (const auto& [rank, op] : std::exchange(made_, {}))
-      TANDEM_NCCL(ncclRedOpDestroy(op, comm(rank)));
+      nccl_(nccl_.destroy_op, op, comm(rank));
   } catch (...) {
     made_.clear();
     abort();
     for (const Device d : devices_)  // NCCL does not say that a GPU is lost
-      cuda::check_context(gpu_of(d), "ncclGroupEnd");
+      gpu_backend().check_context(gpu_of(d), nccl_.group_end.name);
     throw;
   }
 }
@@ -263,9 +265,9 @@ void NcclLinks::send(const Piece& piece, std::size_t target) {
   const int from = piece.source_ranks[0], to = piece.target_ranks[target];
   if (piece.sources[0] == piece.targets[target]) return;
   const auto count = static_cast<std::size_t>(piece.count);
-  const ncclDataType_t type = nccl_type(piece.dtype);
-  TANDEM_NCCL(ncclSend(piece.sources[0], count, type, to, comm(from), stream(from)));
-  TANDEM_NCCL(ncclRecv(piece.targets[target], count, type, from, comm(to), stream(to)));
+  const NcclType type = nccl_type(piece.dtype);
+  nccl_(nccl_.send, piece.sources[0], count, type, to, comm(from), stream(from));
+  nccl_(nccl_.receive, piece.targets[target], count, type, from, comm(to), stream(to));
 }
 
 void NcclLinks::broadcast(const Piece& piece) {
@@ -276,30 +278,31 @@ void NcclLinks::broadcast(const Piece& piece) {
     void* const to = at == piece.target_ranks.end()
                          ? const_cast<void*>(piece.sources[0])
                          : piece.targets[static_cast<std::size_t>(at - piece.target_ranks.begin())];
-    TANDEM_NCCL(ncclBroadcast(piece.sources[0],
-                              to,
-                              static_cast<std::size_t>(piece.count),
-                              nccl_type(piece.dtype),
-                              root,
-                              comm(r),
-                              stream(r)));
+    nccl_(nccl_.broadcast,
+          piece.sources[0],
+          to,
+          static_cast<std::size_t>(piece.count),
+          nccl_type(piece.dtype),
+          root,
+          comm(r),
+          stream(r));
   }
 }
 
-ncclRedOp_t NcclLinks::reduction(const Piece& piece, std::size_t source) {
+NcclOp NcclLinks::reduction(const Piece& piece, std::size_t source) {
   switch (piece.op) {
     case ReduceOp::product:
-      return ncclProd;
+      return NcclOp::product;
     case ReduceOp::min:
-      return ncclMin;
+      return NcclOp::min;
     case ReduceOp::max:
-      return ncclMax;
+      return NcclOp::max;
     case ReduceOp::avg:
-      return ncclAvg;
+      return NcclOp::average;
     case ReduceOp::premul_sum:
       break;
     default:
-      return ncclSum;
+      return NcclOp::sum;
   }
   // The factor in the type of the values: NCCL reads it at once.
   const double factor = piece.factors[source];
@@ -312,9 +315,8 @@ ncclRedOp_t NcclLinks::reduction(const Piece& piece, std::size_t source) {
   if (piece.dtype == DType::f16) scalar = &half;
   if (piece.dtype == DType::bf16) scalar = &brain;
   const int rank = piece.source_ranks[source];
-  ncclRedOp_t op{};
-  TANDEM_NCCL(ncclRedOpCreatePreMulSum(
-      &op, scalar, nccl_type(piece.dtype), ncclScalarHostImmediate, comm(rank)));
+  NcclOp op{};
+  nccl_(nccl_.make_factor, &op, scalar, nccl_type(piece.dtype), NcclResidence::host, comm(rank));
   made_.emplace_back(rank, op);
   return op;
 }
@@ -323,14 +325,15 @@ void NcclLinks::reduce(const Piece& piece) {
   const int root = piece.target_ranks[0];
   for (std::size_t s = 0; s < piece.sources.size(); ++s) {
     const int rank = piece.source_ranks[s];
-    TANDEM_NCCL(ncclReduce(piece.sources[s],
-                           rank == root ? piece.targets[0] : nullptr,
-                           static_cast<std::size_t>(piece.count),
-                           nccl_type(piece.dtype),
-                           reduction(piece, s),
-                           root,
-                           comm(rank),
-                           stream(rank)));
+    nccl_(nccl_.reduce,
+          piece.sources[s],
+          rank == root ? piece.targets[0] : nullptr,
+          static_cast<std::size_t>(piece.count),
+          nccl_type(piece.dtype),
+          reduction(piece, s),
+          root,
+          comm(rank),
+          stream(rank));
   }
 }
 
@@ -338,13 +341,14 @@ void NcclLinks::all_reduce(const Piece& piece) {
   for (std::size_t s = 0; s < piece.sources.size(); ++s) {
     const int rank = piece.source_ranks[s];
     const auto at = std::ranges::find(piece.target_ranks, rank) - piece.target_ranks.begin();
-    TANDEM_NCCL(ncclAllReduce(piece.sources[s],
-                              piece.targets[static_cast<std::size_t>(at)],
-                              static_cast<std::size_t>(piece.count),
-                              nccl_type(piece.dtype),
-                              reduction(piece, s),
-                              comm(rank),
-                              stream(rank)));
+    nccl_(nccl_.all_reduce,
+          piece.sources[s],
+          piece.targets[static_cast<std::size_t>(at)],
+          static_cast<std::size_t>(piece.count),
+          nccl_type(piece.dtype),
+          reduction(piece, s),
+          comm(rank),
+          stream(rank));
   }
 }
 
@@ -352,12 +356,13 @@ void NcclLinks::all_gather(std::span<const Piece* const> parts) {
   const Piece& first = *parts.front();
   for (std::size_t r = 0; r < parts.size(); ++r) {
     const int rank = static_cast<int>(r);
-    TANDEM_NCCL(ncclAllGather(parts[r]->sources[0],
-                              first.targets[r],
-                              static_cast<std::size_t>(first.count),
-                              nccl_type(first.dtype),
-                              comm(rank),
-                              stream(rank)));
+    nccl_(nccl_.all_gather,
+          parts[r]->sources[0],
+          first.targets[r],
+          static_cast<std::size_t>(first.count),
+          nccl_type(first.dtype),
+          comm(rank),
+          stream(rank));
   }
 }
 
@@ -365,23 +370,24 @@ void NcclLinks::reduce_scatter(std::span<const Piece* const> parts) {
   const Piece& first = *parts.front();
   for (std::size_t r = 0; r < parts.size(); ++r) {
     const int rank = static_cast<int>(r);
-    TANDEM_NCCL(ncclReduceScatter(first.sources[r],
-                                  parts[r]->targets[0],
-                                  static_cast<std::size_t>(first.count),
-                                  nccl_type(first.dtype),
-                                  reduction(first, r),
-                                  comm(rank),
-                                  stream(rank)));
+    nccl_(nccl_.reduce_scatter,
+          first.sources[r],
+          parts[r]->targets[0],
+          static_cast<std::size_t>(first.count),
+          nccl_type(first.dtype),
+          reduction(first, r),
+          comm(rank),
+          stream(rank));
   }
 }
 
 void NcclLinks::settle(const char* call) {
   const auto end = Clock::now() + timeout_;
-  for (const ncclComm_t comm : comms_) {
-    for (ncclResult_t state = ncclInProgress; state == ncclInProgress;) {
-      TANDEM_NCCL(ncclCommGetAsyncError(comm, &state));
-      check_nccl(state, call);
-      if (state == ncclSuccess) break;
+  for (const NcclComm comm : comms_) {
+    for (NcclResult state = NcclResult::in_progress; state == NcclResult::in_progress;) {
+      nccl_(nccl_.async_error, comm, &state);
+      nccl_.check(state, call);
+      if (state == NcclResult::success) break;
       if (Clock::now() > end) {
         throw Timeout(tandem::detail::concat(
             "NCCL: ", call, " did not end within ", timeout_.count(), " ms"));

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include <nccl.h>
-
+#include "comm/nccl/nccl_api.hpp"
 #include "comm/transport.hpp"
 
 namespace tandem::comm {
@@ -16,14 +16,15 @@ namespace tandem::comm {
 /// The NCCL communicators of a group's ranks, which are all in this process.
 class NcclLinks final : public Transport {
  public:
-  NcclLinks(std::vector<Device> devices, std::chrono::milliseconds timeout);
+  /// @param devices  each on its own GPU, unless this NCCL has several ranks on one.
+  NcclLinks(const NcclApi& nccl, std::vector<Device> devices, std::chrono::milliseconds timeout);
   ~NcclLinks() override;
   NcclLinks(const NcclLinks&) = delete;
   NcclLinks& operator=(const NcclLinks&) = delete;
 
   /// Makes the communicators, and has NCCL take the memory that they need. `queue` does this too if
-  /// there are none, at first or after a failure. If a GPU is full, first releases what its pools
-  /// keep.
+  /// there are none, at first or after a failure. If a GPU is full, what its allocators keep unused
+  /// is released first.
   ///
   /// @throws InvalidArgument  GPUs are broken peers, and NCCL would use them as peers all the same.
   /// @throws DeviceError, Timeout
@@ -36,7 +37,7 @@ class NcclLinks final : public Transport {
   std::shared_ptr<Transport> make(const std::vector<Device>& devices) const override;
 
  private:
-  ncclComm_t comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
+  NcclComm comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
   CUstream_st* stream(int rank) const;
   void check_peers() const;
   void make_communicators();
@@ -49,14 +50,15 @@ class NcclLinks final : public Transport {
   void all_gather(std::span<const Piece* const> parts);
   void reduce_scatter(std::span<const Piece* const> parts);
   /// The NCCL reduction of a piece, for one rank's call.
-  ncclRedOp_t reduction(const Piece& piece, std::size_t source);
+  NcclOp reduction(const Piece& piece, std::size_t source);
   /// Waits until NCCL has accepted the calls of all ranks. @throws DeviceError, Timeout
   void settle(const char* call);
 
+  NcclApi nccl_;
   std::vector<Device> devices_;
   std::chrono::milliseconds timeout_;
-  std::vector<ncclComm_t> comms_;
-  std::vector<std::pair<int, ncclRedOp_t>> made_;  // by rank; destroyed after the calls
+  std::vector<NcclComm> comms_;
+  std::vector<std::pair<int, NcclOp>> made_;  // by rank; destroyed after the calls
 };
 
 }  // namespace tandem::comm

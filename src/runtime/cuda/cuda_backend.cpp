@@ -11,6 +11,7 @@
 #include "runtime/cuda/cuda_event.hpp"
 #include "runtime/cuda/nvml.hpp"
 #include "runtime/cuda/peers.hpp"
+#include "runtime/cuda/pool.hpp"
 #include "runtime/gpu/driver_turn.hpp"
 
 namespace tandem::cuda {
@@ -109,6 +110,22 @@ bool CudaBackend::peers(int ordinal, int other) {
 
 void CudaBackend::check_launch(const char* name) {
   cuda::check_launch(name);
+}
+
+std::shared_ptr<void> CudaBackend::make_current(int ordinal) noexcept {
+  return std::make_shared<GpuScope>(ordinal);
+}
+
+void CudaBackend::check_context(int ordinal, const char* call) {
+  cuda::check_context(ordinal, call);
+}
+
+void CudaBackend::release_unused(int ordinal) {
+  release_pools(ordinal);
+}
+
+bool CudaBackend::are_broken_peers(int ordinal, int other) {
+  return cuda::are_broken_peers(ordinal, other);
 }
 
 bool CudaBackend::is_in_use() const noexcept {

@@ -30,6 +30,10 @@ class CudaBackend final : public GpuBackend {
   /// environment no GPUs are peers.
   bool peers(int ordinal, int other) override;
   void check_launch(const char* name) override;
+  std::shared_ptr<void> make_current(int ordinal) noexcept override;
+  void check_context(int ordinal, const char* call) override;
+  void release_unused(int ordinal) override;
+  bool are_broken_peers(int ordinal, int other) override;
   bool pins_host_memory() const noexcept override { return true; }
   bool is_in_use() const noexcept override;
   bool pin(void* p, std::size_t nbytes) noexcept override;

@@ -72,6 +72,17 @@ class GpuBackend {
   virtual bool pin(void* /*p*/, std::size_t /*nbytes*/) noexcept { return false; }
   /// Unpins what `pin` has pinned.
   virtual void unpin(void* /*p*/) noexcept {}
+  /// Makes a GPU current for the calling thread for as long as the result lives, for libraries that
+  /// ask CUDA which one is.
+  virtual std::shared_ptr<void> make_current(int /*ordinal*/) noexcept { return nullptr; }
+  /// Throws if a GPU takes no work any more. For failures of libraries, which do not tell.
+  /// @param call  of the library.
+  virtual void check_context(int /*ordinal*/, const char* /*call*/) {}
+  /// Gives memory of a GPU back that is kept for later. May wait for the GPU.
+  virtual void release_unused(int /*ordinal*/) {}
+  /// Whether the driver says that two GPUs reach each other, and a trial has shown that they do
+  /// not.
+  virtual bool are_broken_peers(int /*ordinal*/, int /*other*/) { return false; }
   /// Bytes of a GPU's memory that this process holds; none if nobody tells.
   virtual std::optional<std::size_t> held_by_process(int /*ordinal*/) const { return std::nullopt; }
 

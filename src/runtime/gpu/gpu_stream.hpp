@@ -26,6 +26,9 @@ class GpuStream {
   /// CUDA's own stream, on which tandem's kernels are launched; null: the backend has kernels of
   /// its own.
   CUstream_st* cuda() const noexcept { return cuda_; }
+  /// CUDA's own stream behind it, for libraries that queue work of their own; null: there is none,
+  /// or the backend does not know it.
+  virtual CUstream_st* handle() const { return cuda_; }
 
   /// Waits for all work queued so far.
   /// @throws Timeout, CommAborted  the context's deadline passed, or the context was aborted.
