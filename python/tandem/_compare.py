@@ -19,6 +19,7 @@ from tandem import _core, _gpu_record, torch_device
 from tandem._batches import moved, rows_of
 from tandem._ddp_processes import backend_for, train_with_ddp
 from tandem._devices import DeviceLike
+from tandem._gpus import check_apart
 from tandem._limits import limit_gpus
 from tandem._torch_peer import torch_data_parallel_on_virtual_devices
 from tandem._with_torch import _torch
@@ -180,6 +181,7 @@ def compare(
     if not modes or steps < 1:
         raise InvalidArgument(f"compare: modes are {list(modes)} and steps {steps}; give one of each at least")
     kind, names = devices_of(model, devices)
+    check_apart(names, "compare")
     limit_gpus(devices, names)
     if kind == "cpu":
         torch_device.register_devices()

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from tandem._devices import DeviceLike, torch_name
+from tandem._gpus import check_apart
 from tandem._home import check_home, tensors_of
 
 _NAMES = ("scatter", "replicate", "parallel_apply", "gather")
@@ -65,6 +66,7 @@ class Methods(torch.nn.DataParallel[Any]):
 
     def _forward_by_methods(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._home is not None:
+            check_apart(self._options["devices"], "DataParallel: its class has a method of torch.nn.DataParallel's of its own")
             check_home(tensors_of(self.module), self._home)
         own_inputs, own_kwargs = self.scatter(inputs, kwargs, self.device_ids)
         if not own_inputs and not own_kwargs:

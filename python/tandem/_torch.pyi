@@ -11,6 +11,9 @@ def register_devices(count: int) -> None: ...
 
 def registered_devices() -> int: ...
 
+def gpu_of(device: str) -> int:
+    """The GPU of a device of type cuda: 1 of 'cuda:0' among 'cuda:1x2'."""
+
 def use_gpus() -> None:
     """
     PyTorch's GPUs become devices of type cuda. Not in a process with virtual devices.

@@ -154,7 +154,9 @@ class DataParallel(Methods):
         self._replicas = _torch.DataParallel(Copies(module), self._options)
         limit_gpus(devices, names)  # which outlasts a wrapper, so not before this one's options are known to be right
         asks_for_home = device_ids is not None or kind == "cuda"
-        self._home = torch.device("tandem" if kind == "cpu" else kind, self.device_ids[0]) if asks_for_home else None
+        self._home = None
+        if asks_for_home:
+            self._home = torch.device("tandem", self.device_ids[0]) if kind == "cpu" else torch.device(kind, _torch.gpu_of(names[0]))
         if self._home is not None and len(names) == 1:
             module.to(self._home)
 

@@ -45,7 +45,7 @@ FOLDERS = {
         "gpu": ["versions"],
         "device": ["versions", "gpu"],
         "kernels": ["gpu", "device"],
-        "exchange": ["versions", "device", "kernels"],
+        "exchange": ["versions", "gpu", "device", "kernels"],
         "modules": ["gpu", "device", "kernels", "exchange"],
         "graph": ["versions", "device", "kernels", "exchange", "modules"],
         "update": ["device", "exchange"],

@@ -4,6 +4,7 @@
 #include "tandem/libtorch/detail/torch_device.hpp"
 
 #include <atomic>
+#include <vector>
 
 #include <c10/core/Device.h>
 
@@ -11,7 +12,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/gpu/gpu_call.hpp"
-#include "runtime/gpu/gpu_device.hpp"
+#include "runtime/gpu/devices_of_gpu.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -41,7 +42,10 @@ c10::Device torch_device(Device device) {
 }
 
 Device tandem_device(c10::Device device) {
-  if (device.is_cuda() && device.has_index()) return {DeviceType::cuda, device.index()};
+  if (device.is_cuda() && device.has_index()) {
+    const std::vector<LogicalDevice*> there = devices_of_gpu(device.index());
+    return there.empty() ? Device{DeviceType::cuda, device.index()} : there.front()->device();
+  }
   TANDEM_CHECK(device.type() == c10::DeviceType::PrivateUse1 && device.has_index(),
                "tandem_device: ",
                device.str(),

@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include "libtorch/exchange/replica_graph.hpp"
+#include "libtorch/gpu/torch_memory.hpp"
 #include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
@@ -59,6 +60,7 @@ std::vector<at::Tensor> move_together(std::vector<at::Tensor> tensors,
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     at::Tensor& x = tensors[i];
     if (!x.defined()) continue;
+    if (x.device() == devices[i]) keep_for_current_stream(x);  // its own device may be on this GPU
     if (!records) {
       if (x.device() != devices[i]) x = x.to(devices[i]);
       continue;

@@ -13,6 +13,8 @@
 #include "tandem/parallel/detail/replica_set.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "libtorch/gpu/torch_memory.hpp"
+
 namespace tandem::libtorch::detail {
 
 ScatteredInputs::ScatteredInputs(std::vector<Device> devices, std::vector<RowRange> rows)
@@ -51,6 +53,7 @@ at::Tensor ScatteredInputs::part(std::size_t k,
       parts[d] = rule.whole ? whole : whole.narrow(rule.dim, rows_[d].begin, rows_[d].size());
     }
     parts_.push_back(move_together(std::move(parts), places));
+    await_current_streams(devices_);  // which are this replica's, and those of its caller
   }
   return parts_[k][device];
 }

@@ -3,6 +3,9 @@
 
 #include "libtorch/gpu/caller_streams.hpp"
 
+#include <algorithm>
+
+#include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "tandem/core/check.hpp"
@@ -13,6 +16,30 @@
 #include "libtorch/versions/torch_differences.hpp"
 
 namespace tandem::libtorch {
+namespace {
+
+/// Null: it is none of PyTorch's GPUs.
+const TorchGpu* torch_gpu(Device device) {
+  return dynamic_cast<const TorchGpu*>(logical_device(device).gpu());
+}
+
+c10::Stream main_stream(Device device) {
+  return torch_stream(*torch_gpu(device)->main_stream());
+}
+
+c10::Stream current_stream(Device device) {
+  const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+  return guard.getStream(gpu_of(torch_gpu(device)->ordinal()));
+}
+
+/// `stream` goes on after the work of `other` so far.
+void wait_for(const c10::Stream& stream, const c10::Stream& other) {
+  c10::Event so_far(c10::DeviceType::CUDA);
+  so_far.record(other);
+  so_far.block(stream);
+}
+
+}  // namespace
 
 std::vector<c10::Stream> current_gpu_streams() {
   std::vector<c10::Stream> streams;
@@ -23,15 +50,39 @@ std::vector<c10::Stream> current_gpu_streams() {
   return streams;
 }
 
-void follow_caller_streams(const std::vector<Device>& devices) {
+std::vector<c10::Stream> streams_for(Device device, std::vector<c10::Stream> of_caller) {
+  if (const TorchGpu* const gpu = torch_gpu(device))
+    of_caller.at(static_cast<std::size_t>(gpu->ordinal())) = main_stream(device);
+  return of_caller;
+}
+
+CallerStreams::CallerStreams(const std::vector<Device>& devices) {
+  std::vector<int> followed;  // GPUs
   for (const Device device : devices) {
-    const auto* const gpu = dynamic_cast<const TorchGpu*>(logical_device(device).gpu());
+    const TorchGpu* const gpu = torch_gpu(device);
     if (gpu == nullptr) continue;
-    gpu->follow_caller();
+    const c10::Stream caller = current_stream(device);
     TANDEM_CHECK(!is_current_stream_captured(gpu_of(gpu->ordinal())),
                  "DataParallel: a CUDA graph is being captured on ",
                  device,
                  ", but a call waits for other threads; call outside of the capture");
+    if (std::ranges::find(followed, gpu->ordinal()) == followed.end()) {
+      followed.push_back(gpu->ordinal());
+      gpu->follow(caller);
+      continue;
+    }
+    gpu->follow_none();
+    own_.push_back(device);
+    call_gpu(gpu->ordinal(), "cudaStreamWaitEvent", [&] { wait_for(main_stream(device), caller); });
+  }
+}
+
+void CallerStreams::join() const noexcept {
+  for (const Device device : own_) {
+    try {
+      wait_for(current_stream(device), main_stream(device));
+    } catch (const c10::Error&) {  // the GPU is lost; the next call on it says so
+    }
   }
 }
 

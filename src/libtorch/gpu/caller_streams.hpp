@@ -12,10 +12,25 @@ namespace tandem::libtorch {
 
 /// The calling thread's current streams of PyTorch's GPUs, if tandem uses them; else none.
 std::vector<c10::Stream> current_gpu_streams();
+/// The same, but that of the device is the one that its work goes to.
+std::vector<c10::Stream> streams_for(Device device, std::vector<c10::Stream> of_caller);
 
-/// A call begins: work of GPUs among `devices` goes to the calling thread's current streams.
-///
-/// @throws InvalidArgument  one of them is captured for a CUDA graph.
-void follow_caller_streams(const std::vector<Device>& devices);
+/// A call of a wrapper. Work of the first device on each GPU goes to the caller's current stream
+/// there, and that of others on the same GPU to streams of their own, which begin after it. At its
+/// end the caller's goes on after all of them. On virtual devices it does nothing.
+class CallerStreams {
+ public:
+  /// @throws InvalidArgument  a stream is captured for a CUDA graph.
+  explicit CallerStreams(const std::vector<Device>& devices);
+  ~CallerStreams() { join(); }
+  CallerStreams(const CallerStreams&) = delete;
+  CallerStreams& operator=(const CallerStreams&) = delete;
+
+  /// The caller's streams go on after the work so far.
+  void join() const noexcept;
+
+ private:
+  std::vector<Device> own_;  // with streams of their own
+};
 
 }  // namespace tandem::libtorch

@@ -41,8 +41,9 @@ void TorchGpu::activate() const {
   });
 }
 
-void TorchGpu::follow_caller() const {
-  main_.follow(current_stream(ordinal()));
+void TorchGpu::follow_none() const {
+  std::call_once(has_own_, [&] { own_ = stream_of_pool(ordinal(), /*goes_first=*/false); });
+  main_.follow(*own_);
 }
 
 std::optional<GpuDevice::Reserved> TorchGpu::reserved() const {

@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <mutex>
+#include <optional>
+
 #include "libtorch/gpu/torch_stream.hpp"
 #include "runtime/gpu/gpu_device.hpp"
 
 namespace tandem::libtorch {
 
 /// A logical device on a GPU of PyTorch's. Its main stream is the one that was the caller's current
-/// one there when the last call began.
+/// one there when the last call began, or one of its own where another device follows that one.
 class TorchGpu final : public GpuDevice {
  public:
   TorchGpu(Device name, int ordinal);
@@ -19,11 +22,15 @@ class TorchGpu final : public GpuDevice {
   std::unique_ptr<SourceAllocator> make_allocator() override;
   std::optional<Reserved> reserved() const override;
   void begin_peak() const override;
-  /// The calling thread's current stream of the GPU becomes the main one.
-  void follow_caller() const;
+  /// A stream of the GPU, the caller's, becomes the main one.
+  void follow(const c10::Stream& caller) const noexcept { main_.follow(caller); }
+  /// The device's own stream does. Whoever calls orders it with the one before.
+  void follow_none() const;
 
  private:
   mutable TorchStream main_, side_, upload_;
+  mutable std::once_flag has_own_;
+  mutable std::optional<c10::Stream> own_;  // once it has been asked for
 };
 
 }  // namespace tandem::libtorch

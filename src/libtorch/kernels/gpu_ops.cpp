@@ -15,12 +15,14 @@
 #include <ATen/core/function_schema.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/device/backward_context.hpp"
+#include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/own_call.hpp"
 #include "libtorch/kernels/kernel_scope.hpp"
 #include "runtime/copy_timer.hpp"
@@ -174,8 +176,7 @@ at::RecordFunctionCallback callback(at::RecordFunctionCallback::StartCallback st
 }  // namespace
 
 LogicalDevice& device_on_gpu(int ordinal) {
-  const std::vector<LogicalDevice*> all = devices_of_gpu(ordinal);
-  return all.empty() ? logical_device({DeviceType::cuda, ordinal}) : *all.front();
+  return logical_device(tandem_device(gpu_of(ordinal)));
 }
 
 GpuOps::GpuOps(Threads threads) : threads_(threads) {

@@ -32,7 +32,7 @@ class GpuOps {
   at::CallbackHandle handle_ = at::INVALID_CALLBACK_HANDLE;
 };
 
-/// The logical device on a GPU of PyTorch's; of several, that of the calling thread's replica.
+/// The logical device on a GPU of PyTorch's; of several, the first.
 LogicalDevice& device_on_gpu(int ordinal);
 
 }  // namespace tandem::libtorch

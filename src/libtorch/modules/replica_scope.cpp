@@ -53,7 +53,7 @@ ThreadLimit::ThreadLimit(int threads) : threads_(after_first_use(threads)) {}
 ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerState& caller)
     : source_(std::move(source)),
       state_(std::in_place, caller.state),
-      streams_(std::in_place, caller.streams),
+      streams_(std::in_place, streams_for(source_->device(), caller.streams)),
       device_(torch_device(source_->device())),
       trains_(source_->is_training()),
       batch_norms_(source_->ops().batch_norms),

@@ -74,7 +74,7 @@ struct TorchReplicas::Parts {
 
   /// Makes the replicas anew. Where they cannot be copies of the module, nothing has changed.
   void build() {
-    follow_caller_streams(options.devices);
+    const CallerStreams streams(options.devices);
     const c10::InferenceMode off(false);  // calls with grad will use them
     const at::AutoGradMode grad(true);
     Sources made = make_sources();
@@ -102,9 +102,8 @@ struct TorchReplicas::Parts {
     return *set;
   }
 
-  /// Called before each call.
+  /// Called before each call, in its CallerStreams.
   void follow_module() {
-    follow_caller_streams(options.devices);
     meetings->await_all_left(options.deadline);
     const TorchSource& first = *sources.front();
     if (set == nullptr || !first.has_parts_of(*module) ||
@@ -146,6 +145,7 @@ struct TorchReplicas::Parts {
   }
 
   void forward(const std::vector<RowRange>& rows, const Body& body) {
+    const CallerStreams streams(options.devices);
     follow_module();
     if (graph == nullptr)
       graph = std::make_unique<BroadcastParameters>(replicated_parameters(sources, ops.unused));
@@ -179,6 +179,7 @@ struct TorchReplicas::Parts {
   /// Runs a call of the set: f(set, optimizer), where the optimizer may be null.
   template <class F>
   auto call(const GetOptimizer& get, Gradients after, F&& f) {
+    const CallerStreams streams(options.devices);
     follow_module();
     if (graph != nullptr) graph->detach();  // the replicas' parameters are leaves again
     graph.reset();
@@ -286,6 +287,7 @@ std::size_t TorchReplicas::parameter_nbytes() {
 }
 
 torch::nn::Module& TorchReplicas::replica(int index) {
+  const CallerStreams streams(devices());
   parts_->follow_module();
   const auto& source = parts_->sources.at(static_cast<std::size_t>(index));
   source->follow_mode(*parts_->module);

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include <ATen/Context.h>
+#include <c10/core/Device.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <torch/csrc/Generator.h>
 
+#include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/devices.hpp"
 
 #include "libtorch/device/backward_threads.hpp"
@@ -43,6 +45,14 @@ NB_MODULE(_torch, m) {
   tandem::python::register_errors();
   m.def("register_devices", &tandem::libtorch::register_devices, nb::arg("count"));
   m.def("registered_devices", &tandem::libtorch::registered_devices);
+  m.def(
+      "gpu_of",
+      [](const std::string& device) {
+        return static_cast<int>(
+            tandem::libtorch::torch_device(tandem::parse_device(device)).index());
+      },
+      nb::arg("device"),
+      "The GPU of a device of type cuda: 1 of 'cuda:0' among 'cuda:1x2'.");
   m.def("use_gpus",
         &tandem::libtorch::use_gpus,
         "PyTorch's GPUs become devices of type cuda. Not in a process with virtual devices.");

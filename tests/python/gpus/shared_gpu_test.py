@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several devices on one of PyTorch's GPUs (cuda:0x2): they train as one device does, and what they cannot do is refused by name."""
 
+import itertools
+import os
 import unittest
 
 import torch
@@ -11,7 +13,12 @@ from torch.nn import functional as F
 import tandem
 from tandem.errors import InvalidArgument
 
-ROWS = 12
+# A process has its devices once.
+DEVICES = os.environ.get("SHARED_DEVICES", "cuda:0x2")
+HOME = torch.device(DEVICES[:6])
+COUNT = sum(int(part[7:]) for part in DEVICES.split(","))
+ROWS = [12, 7, 3, 1]  # uneven, and fewer than devices
+MODES = ["server", "classic", "sharded", "ddp"]
 
 
 def make_model(norm=False):
@@ -19,13 +26,13 @@ def make_model(norm=False):
     return nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16) if norm else nn.Tanh(), nn.Linear(16, 4))
 
 
-def batch():
+def batch(rows=12):
     torch.manual_seed(1)
-    return torch.randn(ROWS, 8), torch.randn(ROWS, 4)
+    return torch.randn(rows, 8), torch.randn(rows, 4)
 
 
-def on_gpu():
-    return tuple(x.cuda() for x in batch())
+def on_gpu(rows=12):
+    return tuple(x.to(HOME) for x in batch(rows))
 
 
 def loss_of(model, part):
@@ -34,22 +41,103 @@ def loss_of(model, part):
 
 class SharedGpuTest(unittest.TestCase):
     def wrapped(self, norm=False, **options):
-        return tandem.DataParallel(make_model(norm).cuda(), devices="cuda:0x2", deadline=60.0, **options)
+        return tandem.DataParallel(make_model(norm).to(HOME), devices=DEVICES, deadline=60.0, **options)
 
     def test_they_train_as_one_device(self):
         one = make_model()
-        expected = loss_of(one, batch())
-        expected.backward()
-        wrapper = self.wrapped(mode="server")
-        loss = loss_of(wrapper, on_gpu())
-        loss.backward()
-        self.assertAlmostEqual(loss.item(), expected.item(), places=5)
-        for found, wanted in zip(wrapper.module.parameters(), one.parameters()):
-            torch.testing.assert_close(found.grad.cpu(), wanted.grad)
+        optimizer = torch.optim.AdamW(one.parameters(), lr=0.05)
+        for rows in ROWS:
+            optimizer.zero_grad()
+            loss_of(one, batch(rows)).backward()
+            optimizer.step()
+        for mode, form in itertools.product(MODES, ("call", "step", "shared")):
+            with self.subTest(mode=mode, form=form):
+                wrapper = self.wrapped(mode=mode)
+                parameters = wrapper.module.parameters()
+                kind = torch.optim.AdamW
+                optimizer = tandem.Optimizer(wrapper, kind, lr=0.05) if form == "shared" else kind(parameters, lr=0.05)
+                for rows in ROWS:
+                    if form == "call":
+                        optimizer.zero_grad()
+                        loss_of(wrapper, on_gpu(rows)).backward()
+                        optimizer.step()
+                    else:
+                        wrapper.step(on_gpu(rows), loss_of, optimizer)
+                for found, wanted in zip(wrapper.module.parameters(), one.parameters(), strict=True):
+                    torch.testing.assert_close(found.detach().cpu(), wanted.detach(), rtol=1e-5, atol=1e-5)
+
+    def test_each_has_a_stream_of_its_own(self):
+        streams = {}
+
+        class Told(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(8, 4)
+
+            def forward(self, x):
+                streams.setdefault(x.device, set()).add(torch.cuda.current_stream(x.device).cuda_stream)
+                return self.out(x)
+
+        side = torch.cuda.Stream(HOME)
+        wrapper = tandem.DataParallel(Told().to(HOME), devices=DEVICES)
+        for of_caller in (torch.cuda.current_stream(HOME), side):
+            streams.clear()
+            side.wait_stream(torch.cuda.current_stream(HOME))
+            with torch.cuda.stream(of_caller):
+                x, _ = on_gpu()
+                wrapper(x).sum().backward()
+            torch.cuda.current_stream(HOME).wait_stream(side)
+            self.assertEqual(sum(map(len, streams.values())), COUNT)
+            self.assertIn(of_caller.cuda_stream, streams[HOME])
+
+    def test_what_the_program_does_before_and_after_is_in_order(self):
+        wrapper = self.wrapped()
+        module = wrapper.module
+        for rows in ROWS:
+            x, _ = on_gpu(rows)
+            x = x * 2 + 1
+            y = wrapper(x)
+            expected = module(x)
+            torch.testing.assert_close(y, expected)
+            with torch.no_grad():
+                for p in module.parameters():
+                    p.mul_(0.5)  # no copy reads it any more
+            del x, y
+        with torch.no_grad():
+            x, _ = on_gpu()
+            torch.testing.assert_close(wrapper(x), module(x))
+
+    def test_gradients_of_inputs_go_back(self):
+        one = make_model()
+        for wrapper, place in ((one, "cpu"), (self.wrapped(), HOME)):
+            x, _ = (part.to(place) for part in batch())
+            x.requires_grad_()
+            wrapper(x * 3).pow(2).sum().backward()
+            if place == "cpu":
+                expected = x.grad
+        torch.testing.assert_close(x.grad.cpu(), expected, rtol=1e-4, atol=1e-4)
+
+    def test_a_failed_step_has_no_effect(self):
+        wrapper = self.wrapped()
+        before = [p.detach().clone() for p in wrapper.module.parameters()]
+
+        losses = itertools.count()
+
+        def fails(replica, part):
+            if next(losses) == 1:
+                raise ValueError("no")
+            return loss_of(replica, part)
+
+        optimizer = torch.optim.SGD(wrapper.module.parameters(), lr=1.0)
+        with self.assertRaisesRegex(ValueError, "no"):
+            wrapper.step(on_gpu(), fails, optimizer)
+        for p, was in zip(wrapper.module.parameters(), before, strict=True):
+            self.assertTrue(torch.equal(p, was))
+        wrapper.step(on_gpu(), loss_of)
 
     def test_a_batch_norm_that_synchronises_is_refused_where_it_would_train(self):
         wrapper = self.wrapped(norm=True)
-        with self.assertRaisesRegex(RuntimeError, "GPU 0 has 2 devices, whose backwards PyTorch runs one after the other"):
+        with self.assertRaisesRegex(RuntimeError, rf"GPU {HOME.index} has 2 devices, whose backwards PyTorch runs one after the other"):
             wrapper(on_gpu()[0])
         with torch.no_grad():
             wrapper(on_gpu()[0])
@@ -58,12 +146,27 @@ class SharedGpuTest(unittest.TestCase):
     def test_their_work_is_not_told_apart(self):
         wrapper = self.wrapped()
         wrapper(on_gpu()[0])
-        with self.assertRaisesRegex(InvalidArgument, "cuda:0 and cuda:1 are devices of GPU 0, whose work PyTorch does not tell apart"):
+        text = f"cuda:0 and cuda:1 are devices of GPU {HOME.index}, whose work "
+        with self.assertRaisesRegex(InvalidArgument, text + "PyTorch does not tell apart"):
             tandem.explain(lambda: wrapper(on_gpu()[0]))
+        with self.assertRaisesRegex(InvalidArgument, "compare: " + text + "and memory PyTorch does not tell apart; give each a GPU"):
+            tandem.compare(make_model().to(HOME), on_gpu(), loss_of, torch.optim.SGD, devices=DEVICES)
+
+        class Gathered(tandem.DataParallel):
+            def gather(self, outputs, output_device):
+                return super().gather(outputs, output_device)
+
+        with self.assertRaisesRegex(InvalidArgument, "its class has a method of torch.nn.DataParallel's of its own: " + text):
+            Gathered(make_model().to(HOME), devices=DEVICES)(on_gpu()[0])
 
     def test_their_memory_is_not_told_apart(self):
         with self.assertRaisesRegex(InvalidArgument, "cuda:0 has a GPU with other devices, and PyTorch's memory there is that of all"):
             self.wrapped().step_model(on_gpu(), loss_of)
+
+    def test_the_module_has_to_be_on_their_gpu(self):
+        elsewhere = torch.device("cuda", 1 - HOME.index)
+        with self.assertRaisesRegex(InvalidArgument, f"on device {HOME}.*found one of them on device: {elsewhere}|'0.weight' is on {elsewhere}"):
+            tandem.DataParallel(make_model().to(elsewhere), devices=DEVICES)(on_gpu()[0])
 
 
 if __name__ == "__main__":
