@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs of PyTorch behind a wrapper's devices."""
+"""The GPUs of PyTorch behind a wrapper's devices, and who else uses them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import torch
+from torch import distributed
 
 from tandem._with_torch import _torch
 from tandem.errors import InvalidArgument
@@ -22,3 +23,18 @@ def check_apart(names: Sequence[str], what: str) -> None:
                 f"{what}: {other} and {name} are devices of GPU {_torch.gpu_of(name)}, whose work and memory PyTorch does not tell "
                 "apart; give each a GPU"
             )
+
+
+def check_no_process_group() -> None:
+    """Raises InvalidArgument if other processes are waited for over NCCL too.
+
+    NCCL's kernels on a GPU wait for those of other GPUs. Those of two libraries can come in one order here and in another one there,
+    and then wait for ever.
+    """
+    if not (distributed.is_available() and distributed.is_initialized()) or distributed.get_world_size() == 1:
+        return
+    if any("nccl" in backends for backends in distributed.distributed_c10d._world.pg_backend_config.values()):
+        raise InvalidArgument(
+            "DataParallel: backend is nccl, and so is that of a process group of torch.distributed, whose collectives may wait for these "
+            "for ever; use backend='local', or torch.distributed.destroy_process_group() before the call"
+        )

@@ -31,6 +31,7 @@ class BalancedOptions(TypedDict, total=False):
     check_drift_every: int | None
     straggler_ratio: float | None
     deadline: float | None
+    backend: str | None
 
 
 class WrapperOptions(BalancedOptions, total=False):

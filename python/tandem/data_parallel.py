@@ -15,6 +15,7 @@ from tandem import _core, torch_device
 from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name, numbers_are_gpus, output_name
+from tandem._gpus import check_no_process_group
 from tandem._home import check_home, check_supported, tensors_of
 from tandem._limits import limit_gpus
 from tandem._methods import Methods
@@ -111,8 +112,8 @@ class DataParallel(Methods):
                 all GPUs for a module on one, else all default devices.
     options     those of the C++ wrapper, by name: gpu0_bsz, chunks, chunk_sizes, accumulate, scalars and on_oom divide the
                 batch; mode, batch_norm, dropout and unused_gradients say how it is trained; non_finite_loss,
-                non_finite_gradients, check_drift_every, straggler_ratio and deadline are checks. docs/data-parallel.md says what
-                they mean.
+                non_finite_gradients, check_drift_every, straggler_ratio and deadline are checks; backend, "local" or "nccl", moves
+                sums between GPUs. docs/data-parallel.md says what they mean.
     """
 
     @shows(WrapperOptions)
@@ -151,6 +152,8 @@ class DataParallel(Methods):
         if kind == "cpu":
             torch_device.register_devices()
         self._options = _Options({**options, "devices": names, "output_device": output, "dim": dim})
+        if options.get("backend") == "nccl":
+            check_no_process_group()
         self._replicas = _torch.DataParallel(Copies(module), self._options)
         limit_gpus(devices, names)  # which outlasts a wrapper, so not before this one's options are known to be right
         asks_for_home = device_ids is not None or kind == "cuda"
@@ -275,6 +278,8 @@ class DataParallel(Methods):
                 "DataParallel: it was called inside a transform of torch.func, which does not go through scattered inputs; "
                 "transform inside the module's forward, which runs in the replicas, or transform the module itself"
             )
+        if self._options.get("backend") == "nccl":
+            check_no_process_group()
         if self._home is not None:  # the extension module refuses tensors that are elsewhere than the first one
             check_home(islice(tensors_of(self.module), 1), self._home)
 

@@ -34,7 +34,7 @@ def _mode(text: str) -> str:
 _KINDS: dict[str, Callable[[str], Any]] = {
     "gpu0_bsz": int, "accumulate": int, "check_drift_every": int, "straggler_ratio": float, "deadline": float, "chunks": _chunks,
     "chunk_sizes": _numbers, "mode": _mode, "batch_norm": str, "dropout": str, "on_oom": str, "scalars": str, "unused_gradients": str,
-    "non_finite_loss": str, "non_finite_gradients": str,
+    "non_finite_loss": str, "non_finite_gradients": str, "backend": str,
 }
 
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <ATen/Context.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -20,6 +21,7 @@
 #include "libtorch/gpu/torch_event.hpp"
 #include "libtorch/gpu/torch_gpu.hpp"
 #include "libtorch/gpu/torch_gpu_kernels.hpp"
+#include "libtorch/gpu/torch_reserved.hpp"
 #include "runtime/gpu/wait_stream.hpp"
 
 namespace tandem::libtorch {
@@ -94,6 +96,25 @@ void TorchGpus::copy_between(const Stream& source_stream,
     const c10::StreamGuard source_scope(torch_stream(*source_stream.native()));
     bytes_of_gpu(target, nbytes, to).copy_(bytes_of_gpu(source, nbytes, from), true);
   });
+}
+
+std::shared_ptr<void> TorchGpus::make_current(int ordinal) noexcept {
+  try {
+    return std::make_shared<c10::DeviceGuard>(gpu_of(ordinal));
+  } catch (const c10::Error&) {  // the next call on the GPU says so
+    return nullptr;
+  }
+}
+
+void TorchGpus::check_context(int ordinal, const char* call) {
+  call_gpu(ordinal, call, [&] {
+    const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+    guard.queryStream(guard.getStream(gpu_of(ordinal)));
+  });
+}
+
+void TorchGpus::release_unused(int ordinal) {
+  empty_cache(ordinal);
 }
 
 namespace {

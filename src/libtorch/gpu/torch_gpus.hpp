@@ -28,6 +28,9 @@ class TorchGpus final : public GpuBackend {
   /// PyTorch's kernels take tensors of one GPU.
   bool peers(int ordinal, int other) override { return ordinal == other; }
   bool adopts_memory() const noexcept override { return true; }
+  std::shared_ptr<void> make_current(int ordinal) noexcept override;
+  void check_context(int ordinal, const char* call) override;
+  void release_unused(int ordinal) override;
 };
 
 /// Makes PyTorch's GPUs tandem's devices of type cuda. A second call does nothing. Thread-safe.

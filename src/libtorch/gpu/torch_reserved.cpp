@@ -44,11 +44,14 @@ TorchReserved reserved_of(int ordinal) noexcept {
   }
 }
 
+void empty_cache(int ordinal) {
+  call_gpu(ordinal, "cudaFree", [] { allocator_of_gpus().emptyCache(); });
+}
+
 void begin_reserved_peak(int ordinal) {
-  call_gpu(ordinal, "cudaFree", [&] {
-    allocator_of_gpus().emptyCache();
-    allocator_of_gpus().resetPeakStats(gpu_of(ordinal).index());
-  });
+  empty_cache(ordinal);
+  call_gpu(
+      ordinal, "cudaFree", [&] { allocator_of_gpus().resetPeakStats(gpu_of(ordinal).index()); });
 }
 
 TorchOutOfMemory::TorchOutOfMemory(const std::string& device, int ordinal, const c10::Error& said)

@@ -15,8 +15,12 @@ struct TorchReserved {
 /// Zeroes where the GPU does not answer any more.
 TorchReserved reserved_of(int ordinal) noexcept;
 
-/// Blocks that are kept and unused go back to the GPU, and reserved_of(ordinal).peak begins anew:
-/// it is then what a program needs, and does not depend on the ones before. Waits for the GPU.
+/// Blocks that are kept and unused go back to the GPUs. Waits for them.
+///
+/// @param ordinal  whose failure it is.
+void empty_cache(int ordinal);
+/// The same, and reserved_of(ordinal).peak begins anew: it is then what a program needs, and does
+/// not depend on the ones before.
 void begin_reserved_peak(int ordinal);
 
 }  // namespace tandem::libtorch

@@ -8,6 +8,7 @@
 
 #include <ATen/Context.h>
 #include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/gpu_tensors.hpp"
@@ -21,11 +22,25 @@ namespace {
 constexpr auto kGrace = std::chrono::seconds(2);
 constexpr auto kPollEvery = std::chrono::microseconds(50);
 
+/// Null: this PyTorch does not tell; newer ones do.
+template <class Guard>
+void* handle_of(const Guard& guard, const c10::Stream& stream) {
+  if constexpr (requires { guard.getStreamNativeHandle(stream); })
+    return guard.getStreamNativeHandle(stream);
+  else
+    return nullptr;
+}
+
 }  // namespace
 
 c10::Stream TorchStream::stream() const noexcept {
   const c10::StreamId id = id_.load(std::memory_order_acquire);
   return c10::Stream(c10::Stream::UNSAFE, gpu_of(ordinal_), id);
+}
+
+CUstream_st* TorchStream::handle() const {
+  const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+  return static_cast<CUstream_st*>(handle_of(guard, stream()));
 }
 
 void TorchStream::synchronize(const char* op) const {

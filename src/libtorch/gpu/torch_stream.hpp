@@ -19,6 +19,7 @@ class TorchStream final : public GpuStream {
   c10::Stream stream() const noexcept;
   /// Work goes to another stream of the GPU from now on. Whoever chose it has ordered the two.
   void follow(c10::Stream stream) noexcept { id_.store(stream.id(), std::memory_order_release); }
+  CUstream_st* handle() const override;
   void synchronize(const char* op) const override;
   void drain() const noexcept override;
   void copy_to_host(const void* source,

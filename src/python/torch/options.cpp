@@ -82,6 +82,12 @@ Setters work() {
              const auto known = parallel::parse_mode(as_argument<std::string>(x, "mode", "a text"));
              o.parallel.mode = known ? *known : choice(x, "mode", modes);
            }},
+          {"backend",
+           [](ReadOptions& o, nb::handle x) {
+             using comm::Backend;
+             o.parallel.backend = choice<Backend>(
+                 x, "backend", {{"local", Backend::local}, {"nccl", Backend::nccl}});
+           }},
           {"on_oom",
            [](ReadOptions& o, nb::handle x) {
              o.parallel.on_oom = choice<OnOutOfMemory>(

@@ -35,14 +35,24 @@ namespace tandem::libtorch::test {
 namespace {
 
 using tandem::testing::thrown_text;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class TorchGpusTest : public GpusTest {
  protected:
-  std::vector<std::unique_ptr<comm::Communicator>> group() const {
-    return comm::make_group(devices());
+  std::vector<std::unique_ptr<comm::Communicator>> group(
+      comm::Backend backend = comm::Backend::local) const {
+    return comm::make_group(devices(), {.backend = backend});
   }
 };
+
+/// By copies between GPUs and sums, and by NCCL.
+class TorchGpusExchangeTest : public TorchGpusTest,
+                              public ::testing::WithParamInterface<comm::Backend> {};
+INSTANTIATE_TEST_SUITE_P(Backends,
+                         TorchGpusExchangeTest,
+                         ::testing::Values(comm::Backend::local, comm::Backend::nccl),
+                         [](const auto& each) { return comm::name(each.param); });
 
 /// In a process without other devices.
 class SharedGpuTest : public TorchGpusTest {};
@@ -130,9 +140,9 @@ TEST_F(TorchGpusTest, AnOpOfTandemsIsRefusedByName) {
   EXPECT_THAT(thrown_text([&] { relu(x); }), HasSubstr("cuda:0"));
 }
 
-TEST_F(TorchGpusTest, ReductionsAreThoseOfTheHost) {
+TEST_P(TorchGpusExchangeTest, ReductionsAreThoseOfTheHost) {
   using comm::ReduceOp;
-  auto ranks = group();
+  auto ranks = group(GetParam());
   std::vector<Device> hosts;
   for (int r = 0; r < gpus_; ++r)
     hosts.push_back({DeviceType::cpu, r});
@@ -162,14 +172,44 @@ TEST_F(TorchGpusTest, ReductionsAreThoseOfTheHost) {
   }
 }
 
-TEST_F(TorchGpusTest, OtherCollectivesAreThoseOfTheHost) {
-  auto ranks = group();
-  std::vector<Tensor> x, parts(static_cast<std::size_t>(gpus_));
+TEST_P(TorchGpusExchangeTest, OtherCollectivesAreThoseOfTheHost) {
+  auto ranks = group(GetParam());
+  std::vector<Tensor> x;
   for (int r = 0; r < gpus_; ++r)
     x.push_back(values({r + 0.5, r + 1.5}, gpu(r)));
   on_each(gpus_, [&](int r) { ranks[r]->broadcast(x[r], 1); });
   for (const Tensor& each : x)
     EXPECT_EQ(each.to_doubles(), (std::vector<double>{1.5, 2.5}));
+  std::vector<double> all;
+  for (int r = 0; r < gpus_; ++r)
+    all.insert(all.end(), {r + 0.5, r * 2.0});
+  on_each(gpus_, [&](int r) {
+    const Tensor part = values({r + 0.5, r * 2.0}, gpu(r));
+    const Tensor whole = values(std::vector<double>(all.size(), -1), gpu(r));
+    ranks[r]->all_gather(part, whole);
+    EXPECT_EQ(whole.to_doubles(), all);
+    ranks[r]->reduce_scatter(whole, part);
+    EXPECT_EQ(part.to_doubles(), (std::vector<double>{gpus_ * (r + 0.5), gpus_ * r * 2.0}));
+    const Tensor sum = values({r + 1.0}, gpu(r));
+    ranks[r]->reduce(sum, comm::ReduceOp::sum, 1);
+    EXPECT_EQ(sum.to_doubles()[0], r == 1 ? gpus_ * (gpus_ + 1) / 2.0 : r + 1.0);
+  });
+}
+
+TEST_P(TorchGpusExchangeTest, WorkBeforeAndAfterIsInOrder) {
+  auto ranks = group(GetParam());
+  for (int round = 0; round < 4; ++round) {
+    std::vector<Tensor> x;
+    for (int r = 0; r < gpus_; ++r)
+      x.push_back(values(std::vector<double>(1001, r + 1), gpu(r)));
+    on_each(gpus_, [&](int r) {
+      x[r].mul_(2);
+      ranks[r]->all_reduce(x[r]);
+      x[r].mul_(-1);
+    });
+    for (const Tensor& sum : x)
+      EXPECT_EQ(sum.to_doubles()[1000], -gpus_ * (gpus_ + 1.0));
+  }
 }
 
 /// The parameter after some steps of an optimizer that `make(params)` gives.
@@ -231,6 +271,8 @@ TEST_F(SharedGpuTest, FourLogicalDevicesAreOnOne) {
   on_each(gpus_, [&](int r) { ranks[r]->all_reduce(x[r]); });
   for (const Tensor& sum : x)
     EXPECT_EQ(sum.to_doubles(), std::vector<double>{gpus_ * (gpus_ + 1) / 2.0});
+  EXPECT_THAT(thrown_text([&] { group(comm::Backend::nccl); }),
+              AllOf(HasSubstr("cuda:0 and cuda:1 are on one GPU"), HasSubstr("use backend local")));
 }
 
 }  // namespace

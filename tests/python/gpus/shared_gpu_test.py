@@ -168,6 +168,10 @@ class SharedGpuTest(unittest.TestCase):
         with self.assertRaisesRegex(InvalidArgument, f"on device {HOME}.*found one of them on device: {elsewhere}|'0.weight' is on {elsewhere}"):
             tandem.DataParallel(make_model().to(elsewhere), devices=DEVICES)(on_gpu()[0])
 
+    def test_nccl_has_one_rank_a_gpu(self):
+        with self.assertRaisesRegex(InvalidArgument, "cuda:0 and cuda:1 are on one GPU, but NCCL allows one rank per GPU.*backend local"):
+            self.wrapped(backend="nccl")(on_gpu()[0])
+
 
 if __name__ == "__main__":
     unittest.main()
