@@ -35,8 +35,9 @@ class Devices:
     def names(cls, devices=None):
         if devices is None:
             return [f"cuda:{i}" for i in range(cls.count)]
-        if isinstance(devices, str) and re.fullmatch(r"cuda:\d+", devices):
-            return [f"cuda:{i}" for i in range(int(devices.split(":")[1]))]
+        counted = re.fullmatch(r"cuda:(\d+)(@\w+)?", devices) if isinstance(devices, str) else None  # tests of limits are exceptions
+        if counted:
+            return [f"cuda:{i}" for i in range(int(counted[1]))]
         return devices
 
     @classmethod
