@@ -24,4 +24,5 @@ def limit_gpus(devices: str | Sequence[DeviceLike] | None, names: list[str]) -> 
         nbytes = [limit for limit in limits if limit is not None]
         if nbytes:
             total = torch.cuda.get_device_properties(int(gpu or 0)).total_memory
-            torch.cuda.set_per_process_memory_fraction(min(1.0, sum(nbytes) / total), int(gpu or 0))
+            with torch.cuda.device(int(gpu or 0)):  # PyTorch 2.8 leaves this GPU the current one
+                torch.cuda.set_per_process_memory_fraction(min(1.0, sum(nbytes) / total))

@@ -48,10 +48,11 @@ class OutOfMemoryTest(unittest.TestCase):
 
     def tearDown(self):
         for gpu in range(torch.cuda.device_count()):
-            torch.cuda.set_per_process_memory_fraction(1.0, gpu)
+            self.allow(gpu, torch.cuda.get_device_properties(gpu).total_memory)
 
     def allow(self, gpu, nbytes):
-        torch.cuda.set_per_process_memory_fraction(nbytes / torch.cuda.get_device_properties(gpu).total_memory, gpu)
+        with torch.cuda.device(gpu):  # PyTorch 2.8 leaves this GPU the current one
+            torch.cuda.set_per_process_memory_fraction(nbytes / torch.cuda.get_device_properties(gpu).total_memory)
 
     def check_gradients(self, model, batch):
         one = model_on_gpu().cpu()
@@ -94,6 +95,7 @@ class OutOfMemoryTest(unittest.TestCase):
     def test_a_limit_is_kept_by_pytorchs_allocator(self):
         model = model_on_gpu()
         wrapper = tandem.DataParallel(model, devices="cuda:0@120MiB,cuda:1@120MiB")
+        self.assertEqual(torch.cuda.current_device(), 0)
         with self.assertRaises(torch.OutOfMemoryError):
             wrapper.step(batch_of(80), loss_of)
         batch = batch_of(20)
