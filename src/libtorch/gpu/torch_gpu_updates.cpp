@@ -11,6 +11,7 @@
 
 #include "libtorch/gpu/gpu_tensors.hpp"
 #include "libtorch/gpu/op_scope.hpp"
+#include "libtorch/gpu/own_call.hpp"
 #include "libtorch/gpu/torch_gpu_kernels.hpp"
 
 namespace tandem::libtorch {
@@ -107,6 +108,7 @@ at::Tensor take(const kernels::MeanNumbers& k,
 }  // namespace
 
 void prepare_updates(int ordinal) {
+  const OwnCall own;  // an observer would ask for the device that is being opened
   UnbiasedSteps::get().on(ordinal);
 }
 
