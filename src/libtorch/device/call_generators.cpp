@@ -9,10 +9,13 @@
 #include <ATen/Context.h>
 #include <ATen/ops/equal.h>
 
+#include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/torch_device.hpp"
+#include "tandem/runtime/logical_device.hpp"
 
 #include "core/splitmix64.hpp"
 #include "libtorch/device/device_hooks.hpp"
+#include "runtime/gpu/devices_of_gpu.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -64,9 +67,25 @@ CallGenerators::CallGenerators(const std::vector<Device>& devices)
 }
 
 CallGenerators::~CallGenerators() {
-  for (std::size_t d = 0; d < devices_.size(); ++d)
+  // The first device comes last: others on its GPU have the same generator.
+  for (std::size_t d = devices_.size(); d-- > 0;)
     set_state(generator_for(devices_[d]), keeps_ && d == 0 ? next_ : before_[d]);
   if (!keeps_) set_state(at::detail::getDefaultCPUGenerator(), host_);
+}
+
+void check_draws(Device device) {
+  const GpuDevice* const gpu = logical_device(device).gpu();
+  if (gpu == nullptr) return;
+  const std::size_t here = devices_of_gpu(gpu->ordinal()).size();
+  TANDEM_CHECK(here <= 1 || generator_for(device).get_offset() == 0,
+               "DataParallel: a replica on ",
+               device,
+               " drew random numbers, but GPU ",
+               gpu->ordinal(),
+               " has ",
+               here,
+               " devices, whose draws PyTorch takes from one generator in the order of time; give "
+               "dropout by_row, or each device a GPU");
 }
 
 bool CallGenerators::have_drawn() const {

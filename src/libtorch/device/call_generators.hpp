@@ -21,6 +21,11 @@ void set_state(at::Generator generator, const at::Tensor& state);
 // that is made from it. So numbers depend on torch::manual_seed, on the calls so far, and on the
 // device, and on nothing that happens in time.
 
+/// After a replica's forward and loss. On a GPU of several devices a recomputation would draw other
+/// numbers than the forward.
+/// @throws InvalidArgument  it has drawn there.
+void check_draws(Device device);
+
 /// PyTorch's generators of the devices in one call, and that of the host, from which a replica's
 /// loss may draw. Unless the call ends with keep(), they are afterwards as they were before.
 class CallGenerators {

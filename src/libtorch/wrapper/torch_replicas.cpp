@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <ATen/autocast_mode.h>
@@ -134,7 +135,14 @@ struct TorchReplicas::Parts {
       changes->tell_torch(static_cast<std::size_t>(r.index));
       source->stopped().begin();
       try {
-        return f(source->module(), r);
+        if constexpr (std::is_void_v<decltype(f(source->module(), r))>) {
+          f(source->module(), r);
+          check_draws(source->device());
+        } else {
+          auto out = f(source->module(), r);
+          check_draws(source->device());
+          return out;
+        }
       } catch (const c10::OutOfMemoryError& e) {
         throw_out_of_memory(source->device(), e);
       } catch (...) {
