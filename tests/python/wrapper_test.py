@@ -192,6 +192,25 @@ class WrapperTest(unittest.TestCase):
             with self.subTest(name, given=given), self.assertRaisesRegex(tandem.InvalidArgument, f"{name} is .*, which lists no device"):
                 tandem.DataParallel(models.Mlp(), **{name: given})
 
+    def test_a_parameter_without_elements_trains(self):
+        class Empty(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Linear(3, 2)
+                self.none = nn.Parameter(torch.zeros(0, 4))
+
+            def forward(self, x):
+                return self.body(x) + self.none.sum()
+
+        model = Empty()
+        wanted = model(torch.ones(5, 3)).detach()
+        wrapper = tandem.DataParallel(model, devices="cpu:2", deadline=20.0)
+        for _ in range(2):
+            out = wrapper(torch.ones(5, 3))
+            torch.testing.assert_close(out.detach().cpu(), wanted)
+            out.sum().backward()
+        self.assertEqual(model.none.grad.shape, (0, 4))
+
     def test_a_weight_keeps_all_bits(self):
         x = torch.arange(1.0, 8.0, dtype=torch.float64)
         for weight, total in ((lambda part: len(part) * 0.1, 0.7), (lambda part: 2**24 + len(part), 3 * 2**24 + 7)):

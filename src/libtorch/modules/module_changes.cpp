@@ -68,11 +68,13 @@ void count_write(const Tensor& x) {
 ModuleChanges::ModuleChanges(const Sources& sources) : sources_(sources) {
   // A replica that has got no values yet must not have the version of any later ones by chance.
   const auto& slots = sources_.front()->slots();
-  for (std::size_t i = 0; i < slots.size(); ++i)
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].shown.numel() == 0) continue;  // whose writes nobody counts
     for (const auto& source : sources_)
       while (source != sources_.front() &&
              version_of(slots[i].shown) <= version_of(source->slots()[i].shown))
         count_write(slots[i].shown);
+  }
   for (const auto& source : sources_) {
     seen_.emplace_back();
     for (const TorchSource::Slot& slot : source->slots())
