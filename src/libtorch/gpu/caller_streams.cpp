@@ -4,6 +4,7 @@
 #include "libtorch/gpu/caller_streams.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -56,7 +57,8 @@ std::vector<c10::Stream> streams_for(Device device, std::vector<c10::Stream> of_
   return of_caller;
 }
 
-CallerStreams::CallerStreams(const std::vector<Device>& devices) {
+CallerStreams::CallerStreams(const std::vector<Device>& devices)
+    : exceptions_(std::uncaught_exceptions()), devices_(devices) {
   std::vector<int> followed;  // GPUs
   for (const Device device : devices) {
     const TorchGpu* const gpu = torch_gpu(device);
@@ -77,11 +79,19 @@ CallerStreams::CallerStreams(const std::vector<Device>& devices) {
   }
 }
 
+CallerStreams::~CallerStreams() {
+  if (std::uncaught_exceptions() > exceptions_)
+    for (const Device device : devices_)
+      if (const TorchGpu* const gpu = torch_gpu(device)) gpu->main_stream()->drain();
+  join();
+}
+
 void CallerStreams::join() const noexcept {
   for (const Device device : own_) {
     try {
       wait_for(current_stream(device), main_stream(device));
-    } catch (const c10::Error&) {  // the GPU is lost; the next call on it says so
+    } catch (...) {  // the streams cannot order themselves, so the host does
+      torch_gpu(device)->main_stream()->drain();
     }
   }
 }

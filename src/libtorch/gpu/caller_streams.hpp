@@ -22,7 +22,9 @@ class CallerStreams {
  public:
   /// @throws InvalidArgument  a stream is captured for a CUDA graph.
   explicit CallerStreams(const std::vector<Device>& devices);
-  ~CallerStreams() { join(); }
+  /// After an error it waits, at most a grace of seconds: what is queued may use memory that has
+  /// been given back by then.
+  ~CallerStreams();
   CallerStreams(const CallerStreams&) = delete;
   CallerStreams& operator=(const CallerStreams&) = delete;
 
@@ -30,6 +32,8 @@ class CallerStreams {
   void join() const noexcept;
 
  private:
+  int exceptions_;  // under way at the beginning
+  std::vector<Device> devices_;
   std::vector<Device> own_;  // with streams of their own
 };
 

@@ -10,6 +10,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "libtorch/gpu/caller_streams.hpp"
 #include "libtorch/update/updated_parameter.hpp"
 
 namespace tandem::libtorch::detail {
@@ -110,11 +111,16 @@ void SharedUpdate::step(OptimizerView& user) {
 }
 
 void SharedUpdate::store(OptimizerView& user) const {
-  if (attached_ != nullptr) attached_->store(user);
+  if (attached_ == nullptr) return;
+  const auto replicas = attached_->replicas.lock();
+  const CallerStreams streams(replicas != nullptr ? replicas->devices() : std::vector<Device>());
+  attached_->store(user);
 }
 
 void SharedUpdate::restore(OptimizerView& user) {
   if (attached_ == nullptr) return;
+  const auto replicas = attached_->replicas.lock();
+  const CallerStreams streams(replicas != nullptr ? replicas->devices() : std::vector<Device>());
   attached_->restore(user);
   attached_->read_options(user);
 }

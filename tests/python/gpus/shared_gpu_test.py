@@ -143,6 +143,27 @@ class SharedGpuTest(unittest.TestCase):
             wrapper(on_gpu()[0])
         loss_of(self.wrapped(norm=True, batch_norm="per_replica"), on_gpu()).backward()
 
+    def test_draws_of_one_generator_are_refused_and_masks_by_row_go_on(self):
+        dropout = nn.Sequential(nn.Dropout(0.5)).to(HOME)
+        rows = torch.ones(12, 8, device=HOME)
+        wrapper = tandem.DataParallel(dropout, devices=DEVICES, deadline=60.0)
+        before = torch.cuda.get_rng_state(HOME)
+        with self.assertRaisesRegex(InvalidArgument, r"drew random numbers, but GPU \d has \d devices.*give dropout by_row"):
+            wrapper(rows)
+        self.assertTrue(torch.equal(torch.cuda.get_rng_state(HOME), before))
+        wrapper = tandem.DataParallel(dropout, devices=DEVICES, deadline=60.0, dropout="by_row")
+        first, second = wrapper(rows), wrapper(rows)
+        self.assertFalse(torch.equal(first, second))
+        self.assertFalse(torch.equal(torch.cuda.get_rng_state(HOME), before))
+
+    def test_the_optimizers_state_is_read_in_order(self):
+        wrapper = self.wrapped(mode="sharded")
+        optimizer = tandem.Optimizer(wrapper, torch.optim.Adam, lr=0.1)
+        wrapper.step(on_gpu(), loss_of, optimizer)
+        for state in optimizer.state_dict()["state"].values():
+            for x in state.values():
+                self.assertTrue(torch.isfinite(x.cpu()).all())
+
     def test_their_work_is_not_told_apart(self):
         wrapper = self.wrapped()
         wrapper(on_gpu()[0])
