@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -57,12 +58,18 @@ class CopiedStatistics {
  public:
   explicit CopiedStatistics(const at::Tensor& x)
       : x_(x), copy_(x.defined() ? x.detach().clone() : at::Tensor()) {}
-  ~CopiedStatistics() {
+  /// @throws c10::Error  a GPU failed, and no other exception is under way.
+  ~CopiedStatistics() noexcept(false) {
     if (!x_.defined()) return;
-    if (x_.is_cpu() || x_.is_privateuseone())
+    if (x_.is_cpu() || x_.is_privateuseone()) {
       std::memcpy(x_.mutable_data_ptr(), copy_.const_data_ptr(), copy_.nbytes());
-    else
+      return;
+    }
+    try {
       x_.tensor_data().copy_(copy_);  // which counts no write of x_
+    } catch (...) {
+      if (std::uncaught_exceptions() == exceptions_) throw;
+    }
   }
   CopiedStatistics(const CopiedStatistics&) = delete;
   CopiedStatistics& operator=(const CopiedStatistics&) = delete;
@@ -70,6 +77,7 @@ class CopiedStatistics {
 
  private:
   at::Tensor x_, copy_;
+  int exceptions_ = std::uncaught_exceptions();  // under way at the beginning
 };
 
 at::Tensor of_own_rows(const BatchNormCall& c) {
