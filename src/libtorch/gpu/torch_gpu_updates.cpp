@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Updates on flat ranges, by the ops of PyTorch's own single-tensor optimizers.
+// Updates on flat ranges, by the ops of PyTorch's own optimizers: fused for SGD and Adam, which
+// take no memory, single-tensor for the others, which do.
 
 #include <algorithm>
 #include <map>
@@ -70,7 +71,8 @@ void fused_sgd(const Stream& stream,
   run_ops(stream, "sgd", [&](int ordinal) {
     const auto whole = [&](const void* x) { return range_of_gpu(x, t, 0, n, ordinal); };
     const bool nesterov = k.grad_share != 0;
-    const bool is_first = k.old_share == 0 && k.new_share == 1;  // takes the gradient, whatever
+    // The buffer takes the gradient, whatever it has.
+    const bool is_first = buf != nullptr && k.old_share == 0 && k.new_share == 1;
     const double later = nesterov ? k.buf_share : k.old_share;
     const double momentum = buf == nullptr ? 0 : is_first && !nesterov ? 1 : later;
     at::_fused_sgd_({whole(param)},
