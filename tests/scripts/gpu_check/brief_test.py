@@ -207,8 +207,8 @@ class Pack(FakeMachine):
     def test_it_ends_at_its_time_while_a_program_hangs(self):
         self.settings["hangs"] = ["step_bench", "--model gpt2"]
         begun = time.monotonic()
-        said = self.run_check("--seconds", "3", wanted=3)
-        self.assertLess(time.monotonic() - begun, 5)
+        said = self.run_check("--seconds", "8", wanted=3)
+        self.assertLess(time.monotonic() - begun, 12)
         self.assertIn("failed: not done after", self.outcomes()["gpt2"])
         self.assertIn("no time was left", self.outcomes()["products"])
         self.assertIn("the same command continues", said)
