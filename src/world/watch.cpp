@@ -7,8 +7,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -32,6 +35,7 @@ using std::chrono::milliseconds;
 using tandem::detail::concat;
 
 constexpr auto kPatience = std::chrono::seconds(5);  // to say something
+constexpr std::size_t kMostWords = 512;              // that are kept
 constexpr auto kNoSign = std::chrono::milliseconds(2500);
 
 std::string seconds(milliseconds ms) {
@@ -54,12 +58,17 @@ class Watch::Impl {
     send({Frame::Kind::bye, process_});
   }
 
-  void listen(Listener listener) {
+  void listen(const void* who, Listener listener) {
     const std::scoped_lock calls(calling_);
-    listener_ = std::move(listener);
-    if (!listener_.on_end) return;
-    for (const Frame& frame : std::exchange(unheard_, {}))
-      call(frame);
+    const Listener& added = listeners_[who] = std::move(listener);
+    for (const Frame& frame : words_)
+      call(added, frame);
+    for (const Frame& frame : ends_)
+      call(added, frame);
+  }
+  void forget(const void* who) noexcept {
+    const std::scoped_lock calls(calling_);
+    listeners_.erase(who);
   }
   void send(const Frame& frame) noexcept try {
     const std::scoped_lock lock(sending_);
@@ -78,10 +87,6 @@ class Watch::Impl {
   }
   bool has_words() const { return has_words_; }
   const Socket& socket() const { return socket_; }
-  void set_progress(std::function<std::string()> progress) {
-    const std::scoped_lock lock(mutex_);
-    progress_ = std::move(progress);
-  }
 
   int lost() const {
     const std::scoped_lock lock(mutex_);
@@ -130,12 +135,13 @@ class Watch::Impl {
     return polls[0].revents != 0;
   }
   void beat() {
-    std::function<std::string()> progress;
+    std::optional<std::int64_t> sum;
     {
-      const std::scoped_lock lock(mutex_);
-      progress = progress_;
+      const std::scoped_lock calls(calling_);
+      for (const auto& [who, listener] : listeners_)
+        if (listener.collectives) sum = sum.value_or(0) + listener.collectives();
     }
-    send({Frame::Kind::beat, process_, progress ? progress() : ""});
+    send({Frame::Kind::beat, process_, sum ? concat(*sum, " collectives so far") : ""});
   }
   void read() {
     std::array<char, 4096> bytes;
@@ -161,15 +167,17 @@ class Watch::Impl {
       if (on_note_) on_note_(frame.process, frame.text);
       return;
     }
-    if (listener_.on_end)
-      call(frame);
-    else
-      unheard_.push_back(frame);
+    const bool is_word = frame.kind == Frame::Kind::word || frame.kind == Frame::Kind::mention;
+    if (!is_word && frame.kind != Frame::Kind::end) return;
+    for (const auto& [who, listener] : listeners_)
+      call(listener, frame);
+    if (!is_word) return ends_.push_back(frame);
+    words_.push_back(frame);
+    if (words_.size() > kMostWords) words_.pop_front();
   }
-  void call(const Frame& frame) const {
-    if (frame.kind == Frame::Kind::word || frame.kind == Frame::Kind::mention)
-      listener_.on_word(frame.process, frame.text);
-    if (frame.kind == Frame::Kind::end) listener_.on_end(frame.process, frame.text);
+  static void call(const Listener& listener, const Frame& frame) {
+    const auto& hears = frame.kind == Frame::Kind::end ? listener.on_end : listener.on_word;
+    if (hears) hears(frame.process, frame.text);
   }
   void keep_states(const std::string& text) {
     told_ = Clock::now();
@@ -194,12 +202,12 @@ class Watch::Impl {
   bool is_open_ = true;  // of the thread
   std::atomic<bool> has_words_{false};
   std::mutex sending_;
-  std::mutex calling_;  // guards the three that follow; held while a listener is called
+  std::mutex calling_;  // guards the four that follow; held while a listener is called
   std::function<void(int, const std::string&)> on_note_;
-  Listener listener_;
-  std::vector<Frame> unheard_;
+  std::map<const void*, Listener> listeners_;
+  std::deque<Frame> words_;   // the latest ones, for listeners to come
+  std::vector<Frame> ends_;   // of processes, which have said nothing since
   mutable std::mutex mutex_;  // guards what follows
-  std::function<std::string()> progress_;
   std::map<int, std::string> gone_;
   std::map<int, State> states_;
   Clock::time_point told_ = Clock::now();
@@ -210,8 +218,12 @@ Watch::Watch(const Address& server, int process, Milliseconds timeout, const std
     : impl_(std::make_unique<Impl>(server, process, timeout, word)) {}
 Watch::~Watch() = default;
 
-void Watch::listen(Listener listener) {
-  impl_->listen(std::move(listener));
+void Watch::listen(const void* who, Listener listener) {
+  impl_->listen(who, std::move(listener));
+}
+
+void Watch::forget(const void* who) noexcept {
+  impl_->forget(who);
 }
 
 void Watch::say(const std::string& text) noexcept {
@@ -228,10 +240,6 @@ void Watch::note(const std::string& text) noexcept {
 
 void Watch::listen_to_notes(std::function<void(int, const std::string&)> listener) {
   impl_->listen_to_notes(std::move(listener));
-}
-
-void Watch::set_progress(std::function<std::string()> progress) {
-  impl_->set_progress(std::move(progress));
 }
 
 std::string Watch::state(int process) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,11 +23,13 @@ class Watch {
   /// Between two signs of life.
   static constexpr Milliseconds kBeat = std::chrono::seconds(1);
 
-  /// What a process hears, in a thread of the watch.
+  /// What a process hears, in a thread of the watch, and says of itself; each may be empty.
   struct Listener {
     std::function<void(int process, const std::string& text)> on_word = {};
     /// @param how  "its connection closed"; "": it has said that it leaves
     std::function<void(int process, const std::string& how)> on_end = {};
+    /// How many it has done. The signs of life say the sum of all listeners.
+    std::function<std::int64_t()> collectives = {};
   };
 
   /// The processes have met just before.
@@ -36,9 +39,12 @@ class Watch {
   /// Says that this process leaves.
   ~Watch();
 
-  /// Who hears from now on; what was said before, it hears first. With none nobody hears any more,
-  /// and no function of the one before runs.
-  void listen(Listener listener);
+  /// Who hears from now on, besides the others that do; what was said before, it hears first.
+  ///
+  /// @param who  a name of it for `forget`: an address of its own.
+  void listen(const void* who, Listener listener);
+  /// It hears nothing any more, and none of its functions runs.
+  void forget(const void* who) noexcept;
   /// Says something to all others. It is lost if the line is.
   void say(const std::string& text) noexcept;
   /// The same, for what is not a failure.
@@ -48,8 +54,6 @@ class Watch {
   /// Who hears the notes of others from now on, in a thread of the watch; nothing is kept for it.
   /// With none nobody hears them, and no function of the one before runs.
   void listen_to_notes(std::function<void(int process, const std::string& text)> listener);
-  /// What the signs of life say of this process.
-  void set_progress(std::function<std::string()> progress);
   /// "alive, 40 collectives so far", "no sign of life for 4.8 s", "gone: its connection closed";
   /// before the first sign, "alive when the processes met, 0.4 s ago".
   std::string state(int process) const;

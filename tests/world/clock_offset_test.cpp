@@ -129,10 +129,9 @@ TEST(ClockOffsetTest, QuestionsChangeNothingForTheOthers) {
   const WatchServer server("127.0.0.1", 2, "word");
   Watch listening(server.address(), 0, 20s, "word");
   std::promise<std::string> heard;
-  listening.listen(
-      {.on_word = [](int, const std::string&) {},
-       .on_end = [&](int process,
-                     const std::string& how) { heard.set_value(std::to_string(process) + how); }});
+  listening.listen(&listening, {.on_end = [&](int process, const std::string& how) {
+    heard.set_value(std::to_string(process) + how);
+  }});
   const Socket hostile = Socket::connect(server.address(), in_20_s());
   const int few = 4096;
   ASSERT_EQ(::setsockopt(hostile.fd(), SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);

@@ -9,7 +9,9 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,10 +33,12 @@ using ::testing::StartsWith;
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 20s;
+const Watch::Listener kSeven{.collectives = [] { return 7; }};
+constexpr const char* kAliveAtSeven = "alive, 7 collectives so far";
 
 struct WatchTest : ::testing::Test {
   const WatchServer server{"127.0.0.1", 2, "word"};
-  const Watch first{server.address(), 0, kPatience, "word"};
+  Watch first{server.address(), 0, kPatience, "word"};
 
   /// What the first says of the other one, once it begins with some text.
   std::string state_that_begins(const std::string& text) const {
@@ -57,8 +61,51 @@ TEST_F(WatchTest, BeforeTheFirstSignOfLifeTheMeetingIsTheLastThatIsKnown) {
 
 TEST_F(WatchTest, AProcessThatGivesSignsIsAlive) {
   Watch second(server.address(), 1, kPatience, "word");
-  second.set_progress([] { return "7 collectives so far"; });
-  EXPECT_EQ(state_that_begins("alive, "), "alive, 7 collectives so far");
+  second.listen(&second, kSeven);
+  EXPECT_EQ(state_that_begins("alive, "), kAliveAtSeven);
+}
+
+TEST_F(WatchTest, EachListenerHearsAllAndItsCollectivesCount) {
+  Watch second(server.address(), 1, kPatience, "word");
+  second.listen(&second, kSeven);
+  second.listen(&server, {.collectives = [] { return 4; }});
+  EXPECT_EQ(state_that_begins("alive, 11"), "alive, 11 collectives so far");
+  second.forget(&server);
+  EXPECT_EQ(state_that_begins(kAliveAtSeven), kAliveAtSeven);
+  second.forget(&second);
+
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::string>> heard;
+  const auto listener = [&](const std::string& name) {
+    const auto hear = [&, name](int process, const std::string& text) {
+      const std::scoped_lock lock(mutex);
+      heard[name].push_back(std::to_string(process) + text);
+    };
+    return Watch::Listener{.on_word = hear, .on_end = hear};
+  };
+  const auto have_heard = [&](const std::string& name, const std::vector<std::string>& texts) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    for (;; std::this_thread::sleep_for(5ms)) {
+      const std::scoped_lock lock(mutex);
+      if (heard[name] == texts || std::chrono::steady_clock::now() > end)
+        return ::testing::AssertionResult(heard[name] == texts) << name;
+    }
+  };
+  int early = 0, other = 0, late = 0;
+  first.listen(&early, listener("early"));
+  first.listen(&other, listener("other"));
+  second.say("first");
+  EXPECT_TRUE(have_heard("early", {"1first"}));
+  EXPECT_TRUE(have_heard("other", {"1first"}));
+  first.listen(&late, listener("late"));
+  EXPECT_TRUE(have_heard("late", {"1first"})) << "what was said before";
+  first.forget(&other);
+  second.mention("second");
+  EXPECT_TRUE(have_heard("late", {"1first", "1second"}));
+  EXPECT_TRUE(have_heard("early", {"1first", "1second"}));
+  EXPECT_TRUE(have_heard("other", {"1first"})) << "nothing once it is forgotten";
+  first.forget(&early);
+  first.forget(&late);
 }
 
 TEST_F(WatchTest, NotesReachTheOthersThatListen) {
@@ -72,8 +119,8 @@ TEST_F(WatchTest, NotesReachTheOthersThatListen) {
   asks.listen_to_notes([&](int process, const std::string& text) {
     answered.set_value(std::to_string(process) + text);
   });
-  second.set_progress([] { return "there"; });
-  EXPECT_EQ(state_that_begins("alive, "), "alive, there");  // the server knows who it is
+  second.listen(&second, kSeven);
+  EXPECT_EQ(state_that_begins("alive, "), kAliveAtSeven);  // the server knows who it is
   asks.note("where");
   auto note = heard.get_future(), answer = answered.get_future();
   ASSERT_EQ(note.wait_for(kPatience), std::future_status::ready);
@@ -88,11 +135,10 @@ TEST_F(WatchTest, NotesReachTheOthersThatListen) {
 TEST_F(WatchTest, WhoDoesNotKnowTheWordIsNoProcess) {
   std::atomic<int> ended{0};
   Watch second(server.address(), 1, kPatience, "word");
-  second.set_progress([] { return "there"; });
-  EXPECT_EQ(state_that_begins("alive, "), "alive, there");
+  second.listen(&second, kSeven);
+  EXPECT_EQ(state_that_begins("alive, "), kAliveAtSeven);
   Watch listening(server.address(), 0, kPatience, "word");
-  listening.listen({.on_word = [](int, const std::string&) {},
-                    .on_end = [&](int, const std::string&) { ++ended; }});
+  listening.listen(&ended, {.on_end = [&](int, const std::string&) { ++ended; }});
   for (const std::string word : {"", "wor", "words", "another"}) {
     const Socket stranger =
         Socket::connect(server.address(), std::chrono::steady_clock::now() + kPatience);
@@ -104,7 +150,7 @@ TEST_F(WatchTest, WhoDoesNotKnowTheWordIsNoProcess) {
   std::this_thread::sleep_for(200ms);
   EXPECT_EQ(ended, 0);
   EXPECT_FALSE(listening.has_words());
-  listening.listen({});
+  listening.forget(&ended);
 }
 
 TEST_F(WatchTest, AStrangerThatSaysMuchIsDropped) {
@@ -126,8 +172,8 @@ TEST_F(WatchTest, ManyStrangersLeaveRoomForProcesses) {
   for (int i = 0; i < 300; ++i)
     strangers.push_back(Socket::connect(server.address(), by));
   Watch second(server.address(), 1, kPatience, "word");
-  second.set_progress([] { return "there"; });
-  EXPECT_EQ(state_that_begins("alive, "), "alive, there");
+  second.listen(&second, kSeven);
+  EXPECT_EQ(state_that_begins("alive, "), kAliveAtSeven);
 }
 
 }  // namespace

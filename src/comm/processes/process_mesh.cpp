@@ -87,17 +87,17 @@ ProcessMesh::ProcessMesh(world::World& world, Backend backend)
       groups_(backend == Backend::mpi ? kFirstOfMpi : kFirstOfGloo) {
   if (watch_ != nullptr) {
     watch_->listen(
+        this,
         {.on_word = [this](int process, const std::string& text) { hear_word(process, text); },
-         .on_end = [this](int process, const std::string& how) { hear_end(process, how); }});
-    watch_->set_progress([this] { return concat(collectives_.load(), " collectives so far"); });
+         .on_end = [this](int process, const std::string& how) { hear_end(process, how); },
+         .collectives = [this] { return collectives_.load(); }});
   }
   thread_ = std::thread([this] { run(); });
 }
 
 void ProcessMesh::close() noexcept {
   if (watch_ != nullptr) {
-    watch_->listen({});
-    watch_->set_progress({});
+    watch_->forget(this);
     const std::scoped_lock lock(watching_);
     watch_ = nullptr;
   }

@@ -81,6 +81,27 @@ TEST(RankTest, GroupsOfTwoBackendsInOneWorldAreApart) {
   }
 }
 
+TEST(RankTest, AnErrorFreesTheOthersWhicheverOfTwoBackendsTheGroupHas) {
+  if (test_world() == nullptr || testing::backend() != comm::Backend::mpi)
+    GTEST_SKIP() << "needs processes that mpirun has started";
+  using enum comm::Backend;
+  for (const comm::Backend backend : {gloo, mpi, gloo}) {
+    const auto began = std::chrono::steady_clock::now();
+    try {
+      run_ranks(testing::devices(1),
+                [&](Rank& rank) {
+                  if (rank.rank() == 1) throw std::domain_error("Badness!");
+                  rank.comm().barrier();
+                },
+                {.timeout = 20s, .backend = backend, .world = test_world()});
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const RankError& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("rank 1"), HasSubstr("Badness!"))) << name(backend);
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 10s) << name(backend);
+  }
+}
+
 /// Rows of one rank: 0 to 4 of them, whose numbers say whose they are.
 Numbers numbers_of(int rank) {
   Numbers rows(static_cast<std::size_t>((rank * 3 + 2) % 5));
