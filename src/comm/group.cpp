@@ -66,8 +66,6 @@ void check_for_nccl(std::span<const Device> devices, const NcclApi& nccl) {
         "so for the launches on the other GPUs; unset it, or use backend local");
   }
   for (auto d = devices.begin(); d != devices.end(); ++d) {
-    if (d->type != DeviceType::cuda)
-      refuse(concat(*d, " is not a GPU, but NCCL needs GPUs; use backend local"));
     const GpuDevice& own = *logical_device(*d).gpu();
     if (own.side_stream()->handle() == nullptr)
       refuse(concat(*d, " has no stream of CUDA's that NCCL could use; use backend local"));
@@ -89,6 +87,9 @@ void check_for_nccl(std::span<const Device> devices, const NcclApi& nccl) {
 std::shared_ptr<SharedTransport> make_transport(std::span<const Device> devices,
                                                 const GroupOptions& options) {
   if (options.backend == Backend::local) return nullptr;
+  for (const Device d : devices)
+    if (d.type != DeviceType::cuda)
+      refuse(concat(d, " is not a GPU, but NCCL needs GPUs; use backend local"));
   const auto nccl = find_nccl();
   if (!nccl) {
     refuse(

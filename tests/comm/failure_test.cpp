@@ -369,8 +369,16 @@ TEST(MakeGroup, RefusesBadGroups) {
   EXPECT_NO_THROW(comm::make_group(devices(2), {.timeout = std::chrono::milliseconds::max()}));
 }
 
+TEST(MakeGroup, SaysThatNcclNeedsGpusWhetherThereIsNcclOrNot) {
+  EXPECT_THAT(thrown_text([] {
+                comm::make_group(std::vector<Device>{{}}, {.backend = comm::Backend::nccl});
+              }),
+              AllOf(HasSubstr("cpu:0 is not a GPU"), HasSubstr("use backend local")));
+}
+
 TEST(MakeGroup, SaysThatThereIsNoNccl) {
   if (has_nccl) GTEST_SKIP() << "this build has NCCL";
+  if (testing::device(0).type == DeviceType::cpu) GTEST_SKIP() << "needs GPUs";
   EXPECT_THAT(thrown_text([] { comm::make_group(devices(2), {.backend = comm::Backend::nccl}); }),
               AllOf(HasSubstr("this build has no NCCL"),
                     HasSubstr("TANDEM_NCCL=ON"),
