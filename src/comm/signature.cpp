@@ -92,7 +92,8 @@ std::string difference(const Signature& a,
     return detail::concat(field, " differs: ", rank_a, " has ", x, ", ", rank_b, " has ", y);
   };
   if (a.kind != b.kind) return differ("operation", title_of(a), title_of(b));
-  if (a.purpose != b.purpose) return differ("purpose", text_of(a), text_of(b));
+  const auto purpose = [](const Signature& s) { return text_of(s).empty() ? "none" : text_of(s); };
+  if (a.purpose != b.purpose) return differ("purpose", purpose(a), purpose(b));
   if (a.dtype != b.dtype) return differ("dtype", a.dtype, b.dtype);
   if (a.count != b.count) return differ("count", a.count, b.count);
   if (a.op != b.op) return differ("reduction", name(a.op), name(b.op));

@@ -7,6 +7,7 @@
 #include <array>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
@@ -20,13 +21,13 @@ using comm::Communicator;
 using tandem::detail::concat;
 
 constexpr std::size_t kAnnouncementWords = 3;  // of an Announcement
+// No all_gather of the caller's own has it, so none is taken for an announcement.
+constexpr const char* kPurpose = "calls of Rank";
 
 constexpr std::array<const char*, 3> kCallNames{
     "gather_for_metrics", "gather_objects", "broadcast_object"};
 
 std::string call_of(std::span<const std::int64_t> words) {
-  if (words[0] < 0 || words[0] >= static_cast<std::int64_t>(kCallNames.size()))
-    return "an all_gather of its own";
   const auto call = static_cast<RankCall>(words[0]);
   return call == RankCall::broadcast_object ? concat(name(call), " from root ", words[1])
                                             : name(call);
@@ -73,7 +74,9 @@ std::vector<std::int64_t> announce(Communicator& comm, const Announcement& own) 
         from_host(std::span<const std::int64_t>(words), {kAnnouncementWords}, comm.device());
     const Tensor whole = empty({comm.size() * static_cast<std::int64_t>(kAnnouncementWords)},
                                {.dtype = DType::i64, .device = comm.device()});
-    comm.all_gather(mine, whole);
+    auto gather = comm::Collective::all_gather(mine, whole);
+    gather.purpose = kPurpose;
+    comm.start(std::move(gather)).wait();
     return whole.to_host<std::int64_t>();
   });
   check_calls(comm.size(), all);

@@ -318,6 +318,12 @@ TEST_P(OtherOrderTest, OnOneRankIsNamedOnAll) {
 Tensor one_row(Rank& rank) {
   return ones({1}, {.device = rank.device()});
 }
+/// As large as what a Rank's calls begin with, and like it in its numbers.
+void all_gather_of_three(Rank& rank) {
+  rank.comm().all_gather(
+      tensor_with({1, 0, 1}, rank.device()),
+      tensor_with(Numbers(3 * static_cast<std::size_t>(rank.size())), rank.device()));
+}
 INSTANTIATE_TEST_SUITE_P(
     Calls,
     OtherOrderTest,
@@ -345,7 +351,12 @@ INSTANTIATE_TEST_SUITE_P(
                             [](Rank& r) { r.wait_for_everyone(10s); },
                             [](Rank& r) { r.gather_objects("x"); },
                             "barrier",
-                            "all_gather"}),
+                            "all_gather"},
+                      Order{"own",
+                            [](Rank& r) { r.gather_objects("x"); },
+                            all_gather_of_three,
+                            "has calls of Rank",
+                            "has none"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(RankTest, RanksOfDifferentCallsCanGoOn) {
