@@ -55,7 +55,8 @@ void Rank::wait_for_everyone(std::chrono::milliseconds timeout) const {
 }
 
 void Rank::write_line(const std::string& text) {
-  std::puts(text.c_str());
+  const std::string line = text + '\n';
+  std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
 }
 

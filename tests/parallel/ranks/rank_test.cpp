@@ -433,8 +433,10 @@ TEST(RankTest, RankZeroAlonePrints) {
     if (rank.is_main()) has_first = true;
     rank.print("loss ", 0.5, " on ", rank.rank());
     rank.print();
+    rank.print(std::string("a\0b", 3));
   });
-  EXPECT_EQ(::testing::internal::GetCapturedStdout(), has_first ? "loss 0.5 on 0\n\n" : "");
+  const std::string printed("loss 0.5 on 0\n\na\0b\n", 19);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), has_first ? printed : "");
 }
 
 TEST(RankTest, HasANumberOnItsHost) {
