@@ -22,8 +22,8 @@ namespace tandem::parallel {
 /// What one of several identical programs works with (run_ranks): its device, and its connection to
 /// the others.
 ///
-/// To be used on the rank's own thread only. The functions that are collective are called by all
-/// ranks in the same order; where they are not, all ranks get Desync with the names of both calls.
+/// To be used on the rank's own thread only. All ranks call the collective functions in the same
+/// order; else all get Desync with the names of both calls, or of the collectives beneath them.
 class Rank {
  public:
   /// @param comm  outlives this object.
