@@ -46,10 +46,11 @@ def check_version(folder: str) -> None:
 
 
 class Finder(importlib.abc.MetaPathFinder):
+    """Stays: a program may ask whether there is a PyTorch before it imports it."""
+
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         if name != "torch":
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
             check_version(os.path.dirname(spec.origin or ""))
