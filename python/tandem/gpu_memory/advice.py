@@ -60,10 +60,12 @@ def _for_replicas(report: GpuMemory, first: Gpu) -> Iterator[Remedy]:
         f"{size(state)} of {first.name} are the optimizer's state, which no other GPU has: tandem.DataParallel(mode=\"sharded\") divides it "
         f"among {count} GPUs, which frees {size(shared)}"))
     whole = sum(has.get(cause, 0) for cause in _AT_ONCE)
-    saved = min(whole - min(whole, _BUCKET), _freed(first, *_AT_ONCE))
-    yield Remedy("buckets", saved, (
-        f"{size(whole)} of {first.name} are the gradients of its copy, which wait until all are there, beside their sums: tandem.DataParallel, and "
-        f"DistributedDataParallel with gradient_as_bucket_view=True, add them in buckets of 25 MiB, which frees {size(saved)}"))
+    if not any(cause in gpu.by_cause for gpu in report.gpus for cause in causes.OF_TANDEM):
+        saved = min(whole - min(whole, _BUCKET), _freed(first, *_AT_ONCE))
+        yield Remedy("buckets", saved, (
+            f"{size(whole)} of {first.name} are the gradients of its copy, which wait until all are there, beside their sums: "
+            "step(batch, loss, optimizer) of tandem.DataParallel, and DistributedDataParallel with gradient_as_bucket_view=True, add them in "
+            f"buckets of 25 MiB, which frees {size(saved)}"))
     if causes.PARAMETER not in has:
         return  # a file that does not know the parameters, nor how the rows were cut
     apart = spread + whole - has.get(causes.PARAMETER, 0)

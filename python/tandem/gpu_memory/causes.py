@@ -65,6 +65,7 @@ CATEGORIES = {
 }
 PRIORITY = {cause: place for place, cause in enumerate(CATEGORIES)}
 OF_REPLICAS = (PARAMETER_COPY, KEPT_COPY, GRADIENT_OF_COPY)  # that nothing else has
+OF_TANDEM = (KEPT_COPY, EXCHANGE)  # that its wrapper alone has
 # What a loss of gathered outputs takes on the GPU where it is computed.
 OF_THE_LOSS = (LOSS_SAVED, LOSS_BACKWARD, GRADIENT_OF_OUTPUT, GATHERED_OUTPUT)
 

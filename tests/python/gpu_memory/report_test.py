@@ -127,6 +127,15 @@ class ReportTest(unittest.TestCase):
                          {"loss in the forward": 60, "a process for each GPU": 50, "sharded optimizer": 15})
         self.assertEqual(head_on_four().advice(), [remedy.sentence for remedy in head_on_four().remedies()])
 
+    def test_buckets_are_advised_by_step_and_not_to_a_wrapper_of_tandem(self):
+        rows = [("parameter", "before", "", 20), ("gradient of a copy", "backward", "", 60)]
+        told = GpuMemory([gpu(0, *rows), gpu(1, *rows)]).remedies()
+        self.assertIn("step(batch, loss, optimizer) of tandem.DataParallel", {remedy.name: remedy.sentence for remedy in told}["buckets"])
+        for cause in ("kept copy of a parameter", "buffer of an exchange"):
+            with self.subTest(cause):
+                own = GpuMemory([gpu(0, *rows), gpu(1, *rows, (cause, "before", "", 20))])
+                self.assertNotIn("buckets", [remedy.name for remedy in own.remedies()])
+
     def test_a_failed_gathering_is_part_of_what_the_loss_in_the_forward_saves(self):
         advice = head_on_four(Failure(0, 80 * MIB, 0)).advice()
         self.assertRegex(advice[0], r"^160\.0 MiB of cuda:0")
