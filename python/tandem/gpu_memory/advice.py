@@ -55,10 +55,11 @@ def _for_replicas(report: GpuMemory, first: Gpu) -> Iterator[Remedy]:
         yield Remedy("fewer outputs", freed, (
             f"{size(outputs)} of {first.name} are gathered outputs, while the loss is computed elsewhere: return the loss alone, which frees {size(freed)}"))
     state = has.get(causes.OPTIMIZER_STATE, 0) - max(gpu.by_cause.get(causes.OPTIMIZER_STATE, 0) for gpu in others)
-    shared = _freed(first, causes.OPTIMIZER_STATE, causes.UPDATE_WORKSPACE, left=1 / count) if state > 0 else 0
+    moved = state + has.get(causes.UPDATE_WORKSPACE, 0)
+    shared = min(_freed(first, causes.OPTIMIZER_STATE, causes.UPDATE_WORKSPACE, left=1 / count), moved - moved // count) if state > 0 else 0
     yield Remedy("sharded optimizer", shared, (
-        f"{size(state)} of {first.name} are the optimizer's state, which no other GPU has: tandem.DataParallel(mode=\"sharded\") divides it "
-        f"among {count} GPUs, which frees {size(shared)}"))
+        f"{size(state)} of {first.name} are the optimizer's state, which no other GPU has: tandem.DataParallel(mode=\"sharded\") with "
+        f"tandem.Optimizer divides it, and the workspace of its update, among {count} GPUs, which frees {size(shared)}"))
     whole = sum(has.get(cause, 0) for cause in _AT_ONCE)
     if not any(cause in gpu.by_cause for gpu in report.gpus for cause in causes.OF_TANDEM):
         saved = min(whole - min(whole, _BUCKET), _freed(first, *_AT_ONCE))

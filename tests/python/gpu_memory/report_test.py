@@ -136,6 +136,12 @@ class ReportTest(unittest.TestCase):
                 own = GpuMemory([gpu(0, *rows), gpu(1, *rows, (cause, "before", "", 20))])
                 self.assertNotIn("buckets", [remedy.name for remedy in own.remedies()])
 
+    def test_a_sharded_optimizer_is_advised_for_what_the_first_gpu_has_more(self):
+        own, other = (gpu(i, ("optimizer state", "before", "", nbytes), ("parameter copy", "replicate", "", 20)) for i, nbytes in enumerate((80, 40)))
+        told = {remedy.name: remedy for remedy in GpuMemory([own, other]).remedies()}["sharded optimizer"]
+        self.assertEqual(told.saves, 20 * MIB)
+        self.assertIn('tandem.DataParallel(mode="sharded") with tandem.Optimizer', told.sentence)
+
     def test_a_failed_gathering_is_part_of_what_the_loss_in_the_forward_saves(self):
         advice = head_on_four(Failure(0, 80 * MIB, 0)).advice()
         self.assertRegex(advice[0], r"^160\.0 MiB of cuda:0")
