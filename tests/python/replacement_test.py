@@ -3,6 +3,8 @@
 """Programs that wrap their module by themselves get a tandem.DataParallel."""
 
 import importlib
+import subprocess
+import sys
 import unittest
 
 import models
@@ -133,6 +135,21 @@ class ReplacementTest(unittest.TestCase):
             1 / 0
         for place in places:
             self.assertIs(place.DataParallel, OWN, place)
+
+    def test_a_first_measurement_within_the_block_knows_the_class_of_pytorch(self):
+        program = (
+            "import tandem\n"
+            "from torch import nn\n"
+            "wrapper = nn.DataParallel(nn.Linear(2, 2))\n"
+            "own = vars(nn.DataParallel)['replicate']\n"
+            "with tandem.replace_data_parallel():\n"
+            "    from tandem.gpu_memory import communicators, module_hooks, module_paths\n"
+            "    communicators.Communicators().attach()\n"
+            "    marked = module_hooks.is_data_parallel(wrapper)\n"
+            "print(module_paths.is_wrapper(wrapper), marked, vars(nn.DataParallel)['replicate'] is not own)\n"
+        )
+        done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, timeout=100, check=False)
+        self.assertEqual(done.stdout, "True True True\n", done.stderr)
 
 
 if __name__ == "__main__":

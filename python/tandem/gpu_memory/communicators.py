@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
-from torch.nn.parallel.data_parallel import DataParallel
+
+from tandem.gpu_memory.module_paths import DATA_PARALLEL
 
 
 class Communicators:
@@ -24,7 +25,7 @@ class Communicators:
     def attach(self) -> None:
         """Has no effect while it is attached."""
         if not self._former:
-            self._replace(DataParallel, "replicate", lambda own, module, device_ids: device_ids)
+            self._replace(DATA_PARALLEL, "replicate", lambda own, module, device_ids: device_ids)
             self._replace(DistributedDataParallel, "__init__", _gpus_of_module)
 
     def detach(self) -> None:

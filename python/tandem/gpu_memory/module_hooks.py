@@ -15,7 +15,7 @@ from torch.nn.modules import module as modules
 
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.marks import Mark, Marks
-from tandem.gpu_memory.module_paths import ModulePaths, block_of, expect_compiled_modules, inner_of, is_replica, is_wrapper, owned
+from tandem.gpu_memory.module_paths import ModulePaths, block_of, expect_compiled_modules, inner_of, is_data_parallel, is_replica, is_wrapper, owned
 from tandem.gpu_memory.notes import Notes, tensors_in
 
 
@@ -84,7 +84,7 @@ class ModuleHooks:
         if is_wrapper(module):
             thread.wrappers += 1
             self.bucket_sizes |= _bucket_sizes(module)
-        inside = isinstance(module, nn.DataParallel)
+        inside = is_data_parallel(module)
         self._marks.set("replicate" if inside else _phase("forward"), path, len(thread.open))
 
     def _after(self, module: nn.Module, inputs: Any, output: Any) -> None:
@@ -94,7 +94,7 @@ class ModuleHooks:
         thread.open.pop()
         if is_wrapper(module):
             thread.wrappers -= 1
-            if isinstance(module, nn.DataParallel):
+            if is_data_parallel(module):
                 self._notes.add(output, causes.GATHERED_OUTPUT, "")
                 self.rows = max([self.rows, *(x.shape[0] for x in tensors_in(output) if x.dim() > 1)])
         outermost = not thread.open

@@ -9,7 +9,8 @@ import weakref
 
 from torch import nn
 
-_WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+# PyTorch's own, also where tandem.replace_data_parallel has its name.
+DATA_PARALLEL = next(kind for kind in nn.DataParallel.__mro__ if kind.__module__ == "torch.nn.parallel.data_parallel")
 
 
 def is_replica(module: nn.Module) -> bool:
@@ -17,8 +18,12 @@ def is_replica(module: nn.Module) -> bool:
     return bool(getattr(module, "_is_replica", False))
 
 
+def is_data_parallel(module: nn.Module) -> bool:
+    return isinstance(module, DATA_PARALLEL)
+
+
 def is_wrapper(module: nn.Module) -> bool:
-    return isinstance(module, _WRAPPERS)
+    return is_data_parallel(module) or isinstance(module, nn.parallel.DistributedDataParallel)
 
 
 def inner_of(module: nn.Module) -> nn.Module:
