@@ -7,6 +7,7 @@ usage: torch_run_test.py FOLDER-OF-SCRIPTS FOLDER-OF-THE-STAND-IN
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -32,6 +33,17 @@ class Run(unittest.TestCase):
         self.assertEqual(set(ended.values()), {"passed"}, said)
         self.assertIn("step of gpt: plain", report)
         self.assertRegex(report, r"nn.DataParallel: peak ([\d.]+) MiB told, \1 by PyTorch")
+
+    def test_a_weight_that_is_no_number_is_a_difference(self):
+        program = (
+            "import sys, torch, exactness\n"
+            "exactness.trained = lambda step_of, rows: [torch.ones(1), torch.tensor([1.0 if step_of is exactness.plain else float('nan')])]\n"
+            "sys.exit(exactness.main())\n"
+        )
+        programs = SCRIPTS / "gpu_check" / "torch_training" / "programs"
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(programs), os.environ["PYTHONPATH"]])}
+        done = subprocess.run([sys.executable, "-B", "-c", program], env=environment, capture_output=True, text=True, timeout=100, check=False)
+        self.assertEqual((done.returncode, done.stdout.count("nan from one device at most")), (1, 4), done.stdout + done.stderr)
 
 
 if __name__ == "__main__":
