@@ -30,8 +30,8 @@ def output_name(device: DeviceLike, kind: str = "cpu") -> str:
 
 
 def torch_devices(names: Sequence[str]) -> list[torch.device]:
-    """Those of a wrapper, whose names are the library's: torch.device('tandem:1') for 'cpu:1'."""
-    return [torch.device(name.replace("cpu", "tandem", 1)) for name in names]
+    """Those of a wrapper, whose names are the library's: torch.device('tandem:1') for 'cpu:1', and the GPU of 'cuda:1'."""
+    return [torch.device("cuda", _torch.gpu_of(name)) if name.startswith("cuda") else torch.device(name.replace("cpu", "tandem", 1)) for name in names]
 
 
 def numbers_are_gpus() -> bool:

@@ -189,6 +189,34 @@ class SharedGpuTest(unittest.TestCase):
         with self.assertRaisesRegex(InvalidArgument, f"on device {HOME}.*found one of them on device: {elsewhere}|'0.weight' is on {elsewhere}"):
             tandem.DataParallel(make_model().to(elsewhere), devices=DEVICES)(on_gpu()[0])
 
+    def test_each_tensor_is_split_by_itself(self):
+        class Sum(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(8, 4)
+
+            def forward(self, x, y):
+                return self.out(x) + y[::2, :4]
+
+        with tandem.replace_data_parallel(devices=DEVICES):
+            wrapper = nn.DataParallel(Sum().to(HOME))
+        x, y = on_gpu()[0], on_gpu(24)[0]
+        torch.testing.assert_close(wrapper(x, y), wrapper.module(x, y))
+
+    def test_each_has_its_part_of_the_number_of_items(self):
+        class Told(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(8, 4)
+
+            def forward(self, x, num_items_in_batch=None):
+                return self.out(x).square().sum() / num_items_in_batch
+
+        wrapper = tandem.DataParallel(Told().to(HOME), devices=DEVICES, scalars="weighted_mean")
+        x, _ = on_gpu()
+        found = wrapper(x, num_items_in_batch=torch.tensor(len(x), device=HOME))
+        torch.testing.assert_close(found, wrapper.module(x, len(x)))
+
     def test_nccl_has_one_rank_a_gpu(self):
         with self.assertRaisesRegex(InvalidArgument, "cuda:0 and cuda:1 are on one GPU, but NCCL allows one rank per GPU.*backend local"):
             self.wrapped(backend="nccl")(on_gpu()[0])
