@@ -25,6 +25,17 @@ def check_apart(names: Sequence[str], what: str) -> None:
             )
 
 
+def check_numbers(names: Sequence[str]) -> None:
+    """Raises InvalidArgument where a device of the process is on another GPU than that of its number, by which it was given."""
+    for name in names:
+        number, gpu = torch.device(name).index or 0, _torch.gpu_of(name)
+        if number != gpu:
+            raise InvalidArgument(
+                f"DataParallel: GPU {number} is given, but the process has several devices on a GPU by now, and its {name} is on GPU {gpu}; "
+                "name the devices as the first wrapper did, such as devices='cuda:0x2', or run this training in a process of its own"
+            )
+
+
 def check_no_process_group() -> None:
     """Raises InvalidArgument if other processes are waited for over NCCL too.
 

@@ -15,7 +15,7 @@ from tandem import _core, torch_device
 from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name, numbers_are_gpus, output_name
-from tandem._gpus import check_no_process_group
+from tandem._gpus import check_no_process_group, check_numbers
 from tandem._home import check_home, check_supported, tensors_of
 from tandem._limits import limit_gpus
 from tandem._methods import Methods
@@ -81,11 +81,14 @@ def devices_of(module: torch.nn.Module, devices: str | Sequence[DeviceLike] | No
         _use_gpus()
     else:
         _check_not_on_gpu(module)  # before virtual devices are registered, after which no backward of a GPU runs
-    if devices is None:
-        return kind, _core.default_devices() if kind == "cpu" else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    if not isinstance(devices, str):
-        return kind, [library_name(device, kind) for device in devices]
-    return kind, _core.configure_devices(devices)
+    if isinstance(devices, str):
+        return kind, _core.configure_devices(devices)
+    if devices is None and kind == "cpu":
+        return kind, _core.default_devices()
+    given = range(torch.cuda.device_count()) if devices is None else devices
+    if kind == "cuda":
+        check_numbers([library_name(device, kind) for device in given if not isinstance(device, str)])
+    return kind, [library_name(device, kind) for device in given]
 
 
 def _check_not_on_gpu(module: torch.nn.Module) -> None:
@@ -145,10 +148,11 @@ class DataParallel(Methods):
         kind, names = devices_of(module, devices)
         self.device_ids = [int(name.rpartition(":")[2]) for name in names]
         output = None if output_device is None else output_name(output_device, kind)
-        if output is None:
-            self.output_device = self.device_ids[0]
+        if output == "host":
+            self.output_device = -1
         else:
-            self.output_device = -1 if output == "host" else int(output.rpartition(":")[2])
+            place = output or names[0]
+            self.output_device = int(place.rpartition(":")[2]) if kind == "cpu" else _torch.gpu_of(place)
         if kind == "cpu":
             torch_device.register_devices()
         self._options = _Options({**options, "devices": names, "output_device": output, "dim": dim})

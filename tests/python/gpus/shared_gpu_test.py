@@ -217,6 +217,19 @@ class SharedGpuTest(unittest.TestCase):
         found = wrapper(x, num_items_in_batch=torch.tensor(len(x), device=HOME))
         torch.testing.assert_close(found, wrapper.module(x, len(x)))
 
+    def test_outputs_are_where_the_wrapper_says(self):
+        wrapper = self.wrapped()
+        self.assertEqual(wrapper(on_gpu()[0]).device.index, wrapper.output_device)
+
+    def test_other_gpus_by_number_are_refused(self):
+        self.wrapped()
+        other = COUNT - 1  # a device of the process's, and another GPU's number
+        if HOME.index == other or DEVICES == "cuda:0x2,cuda:1x2":
+            other = 0 if HOME.index else 2
+        for options in ({"device_ids": [other]}, {"devices": [torch.device("cuda", other)]}, {"devices": [other]}, {}):
+            with self.subTest(options), self.assertRaisesRegex(InvalidArgument, r"DataParallel: .* GPU \d"):
+                tandem.DataParallel(make_model().to(HOME), **options)
+
     def test_nccl_has_one_rank_a_gpu(self):
         with self.assertRaisesRegex(InvalidArgument, "cuda:0 and cuda:1 are on one GPU, but NCCL allows one rank per GPU.*backend local"):
             self.wrapped(backend="nccl")(on_gpu()[0])
