@@ -171,6 +171,10 @@ def parse(arguments):
             parser.error("--budget must be above 0, and --rounds at least 1")
     if args.command in ("brief", "torch", "torch-memory") and args.seconds <= 0:
         parser.error("--seconds must be above 0")
+    if "out" in args:
+        there = next(path for path in (args.out, *args.out.parents) if path.exists())
+        if not there.is_dir():
+            parser.error(f"--out {args.out}: {there} is a file; name a folder")
     return args
 
 

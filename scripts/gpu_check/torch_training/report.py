@@ -4,6 +4,8 @@
 
 from ..report import outcome, save, table
 
+LINES = 12  # of a log
+
 
 def words_of(step):
     """What the step has said, the last of each subject."""
@@ -18,10 +20,19 @@ def stage_table(check):
     return table(["stage", "s", "outcome", "what it says"], rows)
 
 
+def end_of_log(check, step):
+    """Of a step that has failed: the last lines that its program has not told."""
+    file = check.state.log(step)
+    if check.state.status(step.name) != "failed" or not file.exists():
+        return []
+    lines = [line for line in file.read_text(errors="replace").splitlines() if line.strip() and not line.startswith("{")]
+    return ["", "```", *(lines[-LINES:] or ["it printed nothing"]), "```"]
+
+
 def write(check):
     text = ["# tandem on one of PyTorch's GPUs\n", stage_table(check)]
     for stage in check.stages:
         step = check.state.steps.get(stage.name, {})
         lines = [line for line in step.get("figures", {}).get("told", []) if "said" in line]
-        text += [f"## {stage.name}: {stage.shows}\n", *(f"- {line['said']}" for line in lines), ""]
+        text += [f"## {stage.name}: {stage.shows}\n", *(f"- {line['said']}" for line in lines), *end_of_log(check, stage.steps[0]), ""]
     return save(check.out, {"schema_version": 1, "steps": check.state.steps}, "\n".join(text))

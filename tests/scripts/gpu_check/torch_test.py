@@ -6,17 +6,20 @@
 usage: torch_test.py FOLDER-OF-SCRIPTS
 """
 
+import contextlib
+import io
 import pathlib
 import re
 import sys
 import tempfile
 import unittest
 import zipfile
+from types import SimpleNamespace
 
 SCRIPTS = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(SCRIPTS))
 
-from gpu_check import command_line  # noqa: E402
+from gpu_check import command_line, steps  # noqa: E402
 from gpu_check.figures import read_told  # noqa: E402
 from gpu_check.torch_training import check, report  # noqa: E402
 
@@ -68,6 +71,27 @@ class TorchTraining(unittest.TestCase):
     def test_the_last_sentence_of_each_subject_is_shown(self):
         log = '{"subject": "a", "said": "first"}\nno JSON\n{"subject": "b", "said": "other"}\n{"subject": "a", "said": "second"}\n{"subject": "a", "sa'
         self.assertEqual(report.words_of({"figures": read_told(log)}), "second; other")
+
+    def test_a_stage_that_failed_shows_the_end_of_its_log(self):
+        stage = check.stages(self.folder, small=False, source=None)[2]
+        ran = SimpleNamespace(state=steps.State(self.folder), stages=[stage], took={}, out=self.folder)
+        log = "\n".join(["{}", *(f"line {i}" for i in range(30)), "ValueError: no such mode", '{"subject": "a", "said": "first"}'])
+        ran.state.log(stage.steps[0]).write_text(log)
+        for status, shown in (("failed", True), ("passed", False)):
+            ran.state.note(stage.steps[0], status=status, figures=read_told(log))
+            text = report.write(ran).read_text()
+            self.assertEqual("line 29\nValueError: no such mode\n```" in text, shown, text)
+            self.assertNotIn("line 3\n", text)
+
+    def test_a_file_is_no_folder_of_results(self):
+        file = self.folder / "file"
+        file.touch()
+        for out in (file, file / "below"):
+            for command in ("torch", "torch-memory", "brief", "run"):
+                with self.subTest(command), contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+                    command_line.parse([command, "--out", str(out)])
+                self.assertEqual(ended.exception.code, 2)
+                self.assertIn(f"--out {out}: {file} is a file; name a folder", said.getvalue())
 
 
 if __name__ == "__main__":
