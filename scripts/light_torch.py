@@ -61,6 +61,12 @@ def small_ones(metadata):
     return kits or [name for name in required if re.match(r"nvidia-cuda-(runtime|cupti)\b", name)]
 
 
+def metadata_of(folder, version):
+    """What the package of this version says of itself; pip leaves that of an older one beside it."""
+    file = next(file for name in (version, f"{version}+*") for file in folder.glob(f"torch-{name}.dist-info/METADATA"))
+    return file.read_text(encoding="utf-8")
+
+
 def write_stub(folder, name, symbols, versions):
     """A library whose functions return 999, which is an error's number in all of NVIDIA's."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -103,8 +109,7 @@ def main(arguments):
         return 1
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target", folder]
     subprocess.run([*pip, "--no-deps", f"torch=={expected}", *PACKAGES], check=True)
-    (metadata,) = folder.glob("torch-*.dist-info/METADATA")
-    subprocess.run([*pip, *small_ones(metadata.read_text(encoding="utf-8"))], check=True)
+    subprocess.run([*pip, *small_ones(metadata_of(folder, expected))], check=True)
     nvidia = min(folder.glob("nvidia/cu*/lib"))  # one of those where torch's libraries look
     write_stubs(sorted((folder / "torch" / "lib").glob("*.so*")), nvidia)
     version = imported_version(folder)

@@ -73,6 +73,16 @@ class Packages(unittest.TestCase):
                          ["nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90"])
 
 
+    def test_are_those_of_the_version_that_was_installed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for version in ("2.9.0", "2.9.1+cu128", "2.9.10"):
+                info = pathlib.Path(folder, f"torch-{version}.dist-info")
+                info.mkdir()
+                (info / "METADATA").write_text(version)
+            self.assertEqual(light_torch.metadata_of(pathlib.Path(folder), "2.9.1"), "2.9.1+cu128")
+            self.assertEqual(light_torch.metadata_of(pathlib.Path(folder), "2.9.0"), "2.9.0")
+
+
 class Versions(unittest.TestCase):
     def test_say_why_there_is_none(self):
         with tempfile.TemporaryDirectory() as folder:
