@@ -48,6 +48,26 @@ class Adapters(unittest.TestCase):
         self.assertEqual([packages[1].name for packages, _ in self.ran], ["torch-2.9", "torch-2.9", "torch-2.10", "torch-2.10"])
         self.assertEqual(list(self.folder.glob("torch-*")), [])
 
+    def test_a_file_is_no_folder(self):
+        self.folder = self.folder / "file"
+        self.folder.touch()
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+            self.run_it("2.9.1")
+        self.assertEqual(ended.exception.code, 2)
+        self.assertIn(f"{self.folder} is a file; name a folder", said.getvalue())
+
+    def test_a_failure_that_nobody_expects_is_named_and_the_next_has_its_turn(self):
+        def fetch(arguments):
+            if arguments[1] == "2.9.1":
+                raise OSError("no space left")
+            return fetched(arguments)
+
+        fetched = self.fetch
+        with mock.patch.object(self, "fetch", fetch):
+            status, lines = self.run_it("2.9.1", "2.10.0")
+        self.assertEqual((status, lines[0]), (1, "adapters: PyTorch 2.9.1: failed: OSError: no space left"))
+        self.assertIn("adapters: PyTorch 2.10.0: built", lines[1])
+
     def test_what_was_there_stays(self):
         (self.folder / "torch-2.8").mkdir()
         self.run_it("2.8.0")
