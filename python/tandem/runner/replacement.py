@@ -31,10 +31,14 @@ def _mode(text: str) -> str:
     return text.replace("-", "_").removeprefix("dp_")
 
 
+WORDS = {
+    "batch_norm": ("synchronised", "per_replica"), "dropout": ("per_device", "by_row"), "on_oom": ("error", "replan"),
+    "scalars": ("stack", "mean", "weighted_mean", "sum"), "unused_gradients": ("none", "zeros"),
+    "non_finite_loss": ("off", "warn", "error", "skip"), "non_finite_gradients": ("off", "warn", "error", "skip"), "backend": ("local", "nccl"),
+}
 _KINDS: dict[str, Callable[[str], Any]] = {
     "gpu0_bsz": int, "accumulate": int, "check_drift_every": int, "straggler_ratio": float, "deadline": float, "chunks": _chunks,
-    "chunk_sizes": _numbers, "mode": _mode, "batch_norm": str, "dropout": str, "on_oom": str, "scalars": str, "unused_gradients": str,
-    "non_finite_loss": str, "non_finite_gradients": str, "backend": str,
+    "chunk_sizes": _numbers, "mode": _mode, **dict.fromkeys(WORDS, str),
 }
 
 
@@ -57,6 +61,8 @@ def options_of(text: str) -> dict[str, Any]:
         except ValueError:
             wanted = "numbers, such as chunk_sizes=40:72" if name in ("chunks", "chunk_sizes") else f"a number, {_EXAMPLE}"
             raise InvalidArgument(f"run: --replace {part}: {name} is {value!r}; give {wanted}") from None
+        if name in WORDS and value not in WORDS[name]:
+            raise InvalidArgument(f"run: --replace {part}: {name} is {value!r}; give {' or '.join(WORDS[name])}")
     return options
 
 

@@ -10,7 +10,9 @@ import unittest
 
 import launched
 import tandem
+import torch
 from tandem.runner.program import frames_of_program
+from tandem.runner.replacement import WORDS
 
 PROGRAM = """\
 import pickle, sys
@@ -241,6 +243,8 @@ class CommandTest(unittest.TestCase):
             (["--replace", "gpu0_bsz=few"], r"gpu0_bsz is 'few'; give a number"),
             (["--replace", "chunk_sizes=4:x"], r"chunk_sizes is '4:x'; give numbers, such as chunk_sizes=40:72"),
             (["--replace", "mode=fast"], r"--replace mode=fast: there is no such mode; there are .*sharded"),
+            (["--replace", "backend=gloo"], r"--replace backend=gloo: backend is 'gloo'; give local or nccl"),
+            (["--replace", "on_oom=retry"], r"on_oom is 'retry'; give error or replan"),
             (["--explain"], r"--explain: PyTorch sees no GPU; give --devices cpu:4 for virtual devices, or cuda:4 for a stand-in's"),
             (["--compare-ddp"], r"--compare-ddp: PyTorch sees no GPU; give --devices cpu:4"),
             (["--devices", "cpu:2", "--compare-ddp", "--replace="], r"leave out --replace and --then continue"),
@@ -249,6 +253,14 @@ class CommandTest(unittest.TestCase):
         ):
             with self.subTest(options):
                 self.assertRegex(self.refused(*options, self.program, 4, "right"), text)
+
+    def test_words_of_options_are_those_of_the_wrapper(self):
+        for name, words in WORDS.items():
+            for word in words:
+                if word != "nccl":  # which is of GPUs
+                    tandem.DataParallel(torch.nn.Linear(2, 2), devices="cpu:2", **{name: word})
+            with self.assertRaisesRegex(tandem.errors.InvalidArgument, ".*".join(sorted(words))):
+                tandem.DataParallel(torch.nn.Linear(2, 2), devices="cpu:2", **{name: "none of them"})
 
     def test_an_error_of_the_command_is_a_sentence_though_a_block_of_contextlib_raises_it(self):
         errors = self.refused("--replace=", "--devices", "cpu:65", self.program, 4, "right")
