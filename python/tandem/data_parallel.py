@@ -156,8 +156,7 @@ class DataParallel(Methods):
         if kind == "cpu":
             torch_device.register_devices()
         self._options = _Options({**options, "devices": names, "output_device": output, "dim": dim})
-        if options.get("backend") == "nccl":
-            check_no_process_group()
+        self._check_backend()
         self._replicas = _torch.DataParallel(Copies(module), self._options)
         limit_gpus(devices, names)  # which outlasts a wrapper, so not before this one's options are known to be right
         asks_for_home = device_ids is not None or kind == "cuda"
@@ -261,6 +260,7 @@ class DataParallel(Methods):
 
         Calls do so themselves.
         """
+        self._check_backend()
         self._replicas.sync()
 
     @contextmanager
@@ -282,10 +282,13 @@ class DataParallel(Methods):
                 "DataParallel: it was called inside a transform of torch.func, which does not go through scattered inputs; "
                 "transform inside the module's forward, which runs in the replicas, or transform the module itself"
             )
-        if self._options.get("backend") == "nccl":
-            check_no_process_group()
+        self._check_backend()
         if self._home is not None:  # the extension module refuses tensors that are elsewhere than the first one
             check_home(islice(tensors_of(self.module), 1), self._home)
+
+    def _check_backend(self) -> None:
+        if self._options.get("backend") == "nccl":
+            check_no_process_group()
 
 
 class BalancedDataParallel(DataParallel):

@@ -180,7 +180,7 @@ class NcclTest(unittest.TestCase):
             try:
                 wrapper(x)  # of one process, which waits for nobody
                 unittest.mock.patch.object(distributed, "get_world_size", lambda: 2).start()
-                for call in (lambda: wrapper(x), lambda: tandem.DataParallel(make().cuda(), backend="nccl")):
+                for call in (lambda: wrapper(x), wrapper.sync, lambda: tandem.DataParallel(make().cuda(), backend="nccl")):
                     with self.assertRaisesRegex(InvalidArgument, "backend is nccl, and so is that of a process group.*backend='local'"):
                         call()
                 tandem.DataParallel(make().cuda())(x)
