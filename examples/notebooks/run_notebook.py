@@ -37,8 +37,8 @@ def left_behind(notebook):
 
 
 def installs(notebook):
-    """Whether the first code is what a reader needs who has Jupyter and nothing of tandem."""
-    return "%pip install" in code_cells(notebook)[0].source
+    """Whether the first code is what a reader needs who has Jupyter and nothing of tandem; no index is asked for a name that is free there."""
+    return "%pip install --quiet --no-index --find-links ../../dist tandem-dp\n" in code_cells(notebook)[0].source
 
 
 def too_large(notebook):
@@ -83,7 +83,7 @@ def main(path):
     if ran := left_behind(notebook):
         return f"{path}: clear all outputs before you commit it; these cells have some, or a count: {', '.join(ran)}"
     if not installs(notebook):
-        return f"{path}: the first cell of code has no %pip install; copy it from another notebook"
+        return f"{path}: the first cell of code does not install tandem as the others do; copy it from another notebook"
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tandem-notebook-", ignore_cleanup_errors=True) as folder:
         failure = execute(notebook, folder)

@@ -124,8 +124,8 @@ def _core_module() -> Any:
             raise
         raise ImportError(
             "tandem: this processor has not all instructions of x86-64-v2, which this build is for (SSE 4.2 and POPCNT; nearly all "
-            "since 2011 have them); build it on this machine: pip install --no-binary tandem-dp -C cmake.define.TANDEM_MARCH=native "
-            "-C cmake.define.TANDEM_KERNELS= tandem-dp"
+            "since 2011 have them); build it on this machine, in the folder of its sources: pip install -C cmake.define.TANDEM_MARCH=native "
+            "-C cmake.define.TANDEM_KERNELS= ."
         ) from error
 
 

@@ -58,7 +58,7 @@ def _build(package: pathlib.Path, jobs: int, folder: pathlib.Path | None) -> pat
             if numbers(minor_of(version)) <= numbers(NEWEST):
                 raise
             raise RuntimeError(f"this is PyTorch {version}, which is newer than those that this tandem knows, {KNOWN}; take one of those "
-                               f"(pip install 'torch=={NEWEST}.*'), or a newer tandem (pip install --upgrade tandem-dp)\n{error}") from None
+                               f"(pip install 'torch=={NEWEST}.*'), or a newer tandem\n{error}") from None
         (made,) = (build / "python" / "tandem").glob("adapters/*/*/_torch.*so")
         place = package / made.relative_to(build / "python" / "tandem")
         try:

@@ -61,6 +61,7 @@ class AdapterTest(unittest.TestCase):
         said = self.said(PYTHONPATH=self.pytorch("__version__ = '98.7.6'"))
         self.assertIn("this is PyTorch 98.7.6, which is newer than those that this tandem knows, PyTorch 2.8 to 2.15; take one of those", said)
         self.assertIn("error: no such function", said)
+        self.assertNotIn("tandem-dp", said)  # which no index has
 
     def test_what_the_compiler_says_is_told(self):
         self.tool("c++")
