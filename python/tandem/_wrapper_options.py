@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class BalancedOptions(TypedDict, total=False):
-    """Of BalancedDataParallel, besides its first argument. docs/data-parallel.md says what they mean."""
+    """Of BalancedDataParallel, besides its first argument: those of WrapperOptions but gpu0_bsz."""
 
     chunks: str | Sequence[float] | _core.StepModel | None
     chunk_sizes: Sequence[int] | None
@@ -35,7 +35,25 @@ class BalancedOptions(TypedDict, total=False):
 
 
 class WrapperOptions(BalancedOptions, total=False):
-    """Of DataParallel."""
+    """Of DataParallel. None, or no value, is the first of the words, or what is said in parentheses.
+
+    chunks                even, torch chunk (as torch.chunk), free memory, planned (by measured memory), a StepModel, sizes or weights
+    chunk_sizes           rows of each device, in place of chunks
+    gpu0_bsz              rows of the first device, in place of chunks; the others share the rest
+    accumulate            micro-batches of a step, whose gradients make one update (1)
+    scalars               how outputs without dimensions are joined: stack, mean, weighted_mean by rows, sum
+    on_oom                a step that a device has no memory for: error, or replan, which repeats it with other chunks
+    mode                  what moves between devices, and who updates: sharded, server, classic, ddp
+    batch_norm            statistics of the whole batch, synchronised, or per_replica
+    dropout               masks of each device's generator, per_device, or by_row: the same in any chunks
+    unused_gradients      of a parameter that backward does not reach: none, or zeros as by torch.nn.DataParallel
+    non_finite_loss       a loss that is infinite or NaN: off, warn, error, or skip the step (error)
+    non_finite_gradients  the same of reduced gradients, which costs a pass over them (off)
+    check_drift_every     steps between comparisons of the copies with the first device's weights; 0 is never (0)
+    straggler_ratio       a forward that takes so many times as long as the others' is told in step()'s result (5)
+    deadline              seconds without progress after which a call fails (300)
+    backend               what moves sums between GPUs: local, or nccl
+    """
 
     gpu0_bsz: int | None
 

@@ -116,7 +116,7 @@ class DataParallel(Methods):
     options     those of the C++ wrapper, by name: gpu0_bsz, chunks, chunk_sizes, accumulate, scalars and on_oom divide the
                 batch; mode, batch_norm, dropout and unused_gradients say how it is trained; non_finite_loss,
                 non_finite_gradients, check_drift_every, straggler_ratio and deadline are checks; backend, "local" or "nccl", moves
-                sums between GPUs. docs/data-parallel.md says what they mean.
+                sums between GPUs. help(tandem.data_parallel.WrapperOptions) says what each means.
     """
 
     @shows(WrapperOptions)

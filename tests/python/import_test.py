@@ -95,6 +95,8 @@ except ImportError as error: print(error)
             tandem.DataParallel(torch.nn.Linear(2, 2), devices="cpu:1", nonsense=1)
         known = set(re.findall(r"'(\w+)'", str(refused.exception))) - {"nonsense", "devices", "output_device", "dim"}
         self.assertIn("gpu0_bsz", known)
+        told = re.findall(r"^    (\w+) +\S", tandem.data_parallel.WrapperOptions.__doc__, re.MULTILINE)
+        self.assertEqual(sorted(told), sorted(known))
         for function, others in (
             (tandem.DataParallel, "module device_ids output_device dim devices"),
             (tandem.BalancedDataParallel, "module device_ids output_device dim devices"),
