@@ -15,7 +15,7 @@ from torch.nn.modules import module as modules
 
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.marks import Mark, Marks
-from tandem.gpu_memory.module_paths import ModulePaths, block_of, expect_compiled_modules, inner_of, is_data_parallel, is_replica, is_wrapper, owned
+from tandem.gpu_memory.module_paths import CompiledModules, ModulePaths, block_of, inner_of, is_data_parallel, is_replica, is_wrapper, owned
 from tandem.gpu_memory.notes import Notes, tensors_in
 
 
@@ -35,6 +35,7 @@ class ModuleHooks:
     def __init__(self, marks: Marks, notes: Notes) -> None:
         self.use(marks, notes)
         self._paths = ModulePaths()
+        self._compiled = CompiledModules()
         self.thread = _Thread()
         self.outputs: set[tuple[int, int]]  # thread and number of the nodes that made the model's outputs
         self._casts: dict[str, dict[str, Counter[int]]]  # by module, where autocast is on: bytes in 16 bit of its parameters, and its parts'
@@ -50,7 +51,7 @@ class ModuleHooks:
         self._noted, self.outputs, self._casts, self.bucket_sizes, self.block_inputs, self.rows = set(), set(), {}, set(), {}, 0
 
     def attach(self) -> None:
-        expect_compiled_modules()
+        self._compiled.begin()
         self._handles = [
             modules.register_module_forward_pre_hook(self.before),
             modules.register_module_forward_hook(self._after, always_call=True),
@@ -60,6 +61,7 @@ class ModuleHooks:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._compiled.end()
 
     def before(self, module: nn.Module, inputs: Any) -> None:
         if torch.compiler.is_compiling():

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from typing import Any
 
 from torch import nn
 
@@ -34,9 +35,23 @@ def inner_of(module: nn.Module) -> nn.Module:
     return inner_of(inner) if isinstance(inner, nn.Module) else module
 
 
-def expect_compiled_modules() -> None:
-    """PyTorch warns that modules of torch.compile call global hooks, too; here they are to do so."""
-    warnings.filterwarnings("ignore", message=r"Using `torch\.compile\(module\)` when there are global hooks")
+class CompiledModules:
+    """PyTorch warns that modules of torch.compile call global hooks, too; between begin() and end() they are to do so.
+
+    What the program does to its own filters meanwhile stays.
+    """
+
+    def __init__(self) -> None:
+        self._filters: list[Any] = []
+
+    def begin(self) -> None:
+        before = list(warnings.filters)
+        warnings.filterwarnings("ignore", message=r"Using `torch\.compile\(module\)` when there are global hooks")
+        self._filters = [own for own in warnings.filters if own not in before]
+
+    def end(self) -> None:
+        warnings.filters[:] = [other for other in warnings.filters if other not in self._filters]  # type: ignore[index]
+        self._filters = []
 
 
 class ModulePaths:

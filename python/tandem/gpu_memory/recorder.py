@@ -69,6 +69,7 @@ class Recorder:
 
     def restart(self) -> None:
         """Forgets what was recorded, and records on from here."""
+        self._marks.clear_label()  # else the new ones took it for the program's
         self._marks, self._notes = Marks(self._labels), Notes()
         self._modules.use(self._marks, self._notes)
         self._steps.use(self._marks, self._notes)

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.modules import module as modules
 
 from tandem.errors import Error
-from tandem.gpu_memory.module_paths import expect_compiled_modules
+from tandem.gpu_memory.module_paths import CompiledModules
 from tandem.gpu_memory.recorder import Recorder
 from tandem.gpu_memory.report import GpuMemory
 
@@ -33,12 +33,14 @@ class StepFinder:
         self._recorder.watch_communicators()
         self._state = "waiting"
         self._problem: Error | None = None
-        expect_compiled_modules()
+        self._compiled = CompiledModules()
+        self._compiled.begin()
         self._handle = modules.register_module_forward_pre_hook(self._before_module)
 
     def stop(self, failure: BaseException | None = None) -> None:
         """Ends the search, as the program did by `failure`; nothing of it is left in the program."""
         self._handle.remove()
+        self._compiled.end()
         self._recorder.forget_communicators()
         if self._state == "recording":
             self._recorder.stop(failure)

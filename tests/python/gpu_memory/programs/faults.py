@@ -5,6 +5,7 @@
 import pathlib
 import pickle
 import tempfile
+import warnings
 from unittest import mock
 
 import models
@@ -21,7 +22,7 @@ def state():
     """What a measurement changes while it runs."""
     hooks = (module._global_forward_pre_hooks, module._global_forward_hooks, optimizer._global_optimizer_pre_hooks,
              optimizer._global_optimizer_post_hooks)
-    return [*map(len, hooks), torch._C._cuda_isHistoryEnabled(), torch.autograd.backward, torch.autograd.grad]
+    return [*map(len, hooks), torch._C._cuda_isHistoryEnabled(), torch.autograd.backward, torch.autograd.grad, list(warnings.filters)]
 
 
 def refused(call):
@@ -67,10 +68,17 @@ torch.empty(1 << 26, device="cuda")
 peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
 measure(step)
 print("counters", (torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()) == peaks)
-if hasattr(torch.cuda.memory, "_set_memory_metadata"):
+labels = hasattr(torch.cuda.memory, "_set_memory_metadata")
+print("labels", labels)
+if labels:
     torch.cuda.memory._set_memory_metadata("mine")
     measure(step)
     print("label", torch.cuda.memory._get_memory_metadata())
+    with Recorder() as recorder:
+        step()
+        recorder.restart()
+        step()
+    print("restarted", torch.cuda.memory._get_memory_metadata())
     older, newer = Marks(), Marks()
     older.set("backward")
     label = torch.cuda.memory._get_memory_metadata()
