@@ -69,8 +69,8 @@ def _gpu(gpus: list[Gpu], most: int) -> list[str]:
     for row in gpu.rows:
         phases[row.cause][row.phase] += row.nbytes
     for cause, nbytes in gpu.by_cause.items():
-        parts = ", ".join(f"{phase} {size(part)}" for phase, part in phases[cause].most_common() if phase)
-        lines.append(f"  {cause:<26} {_bar(nbytes / most):<{_BAR}} {size(nbytes):>12}  {parts}".rstrip())
+        told = ", ".join(f"{phase} {size(part)}" for phase, part in phases[cause].most_common() if phase)
+        lines.append(f"  {cause:<26} {_bar(nbytes / most):<{_BAR}} {size(nbytes):>12}  {told}".rstrip())
     owners = [row for row in gpu.rows if row.module][:_OWNERS]
     if owners:
         lines.append("  largest owners: " + ", ".join(f"{row.cause} of {row.module} {size(row.nbytes)}" for row in owners))
