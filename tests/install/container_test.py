@@ -14,17 +14,12 @@ import time
 import unittest
 
 import clean_root
+import consumer
 import containerfile
 
 SKIPPED = 77  # what ctest takes for skipped
 SOURCE, WORK = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 PLACE = "/tmp/app"
-PROJECT = """cmake_minimum_required(VERSION 3.25)
-project(app LANGUAGES CXX)
-find_package(tandem REQUIRED COMPONENTS report)
-add_executable(why_full why_full.cpp)
-target_link_libraries(why_full PRIVATE tandem::report)
-"""
 
 
 class InstructionsTest(unittest.TestCase):
@@ -76,8 +71,8 @@ class ContainerTest(unittest.TestCase):
         root = self.last.root.copy(WORK / "stranger")
         root.run("apt-get update && apt-get install -y --no-install-recommends g++ cmake make pkgconf", deadline=900)
         root.inside(PLACE).mkdir()
-        shutil.copy(SOURCE / "tests/consumer/why_full.cpp", root.inside(PLACE))
-        (root.inside(PLACE) / "CMakeLists.txt").write_text(PROJECT)
+        shutil.copy(consumer.PROGRAM, root.inside(PLACE))
+        (root.inside(PLACE) / "CMakeLists.txt").write_text(consumer.PROJECT)
         ways = {"find_package": "cmake -B build && cmake --build build && build/why_full page.html",
                 "pkg-config": "c++ -std=c++20 why_full.cpp -o why_full $(pkg-config --cflags --libs tandem-report) && ./why_full page.html"}
         for way, command in ways.items():
