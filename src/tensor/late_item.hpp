@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tandem/runtime/event.hpp"
+#include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/tensor.hpp"
 
@@ -48,6 +49,10 @@ class LateItem {
  private:
   template <class T>
   double read(const GpuStream& stream) const {
+    if (const auto* observers = Runtime::instance().observers()) {
+      for (Observer* o : *observers)
+        o->on_read("to_host", item_.device(), sizeof(T));
+    }
     T value{};
     try {
       stream.copy_to_host(item_.data(), &value, sizeof(T), "item");

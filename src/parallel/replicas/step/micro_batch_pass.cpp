@@ -70,7 +70,6 @@ void MicroBatchPass::run_micro_batch(Call& call, Call::Part& part, std::size_t i
   const auto begin = Clock::now();
   auto [share, sum, weight] = loss_of(call, part);
   const auto forward_time = Clock::now() - begin;
-  const bool is_late = !sum.is_known();
   in_phase(part, Phase::loss, [&, &share = share, &weight = weight] {
     part.weight += weight;
     if (index + 1 == call.micro_batches.size() && waits_for_weights(call, part)) {
@@ -88,8 +87,10 @@ void MicroBatchPass::run_micro_batch(Call& call, Call::Part& part, std::size_t i
     if (call.has_no_effect) logical_device(part.device()).stream().synchronize("backward");
   });
   part.work_time += forward_time + (Clock::now() - turn);
+  // What a GPU's loss is waited for is time of its forward, and meetings in backward are not.
+  const auto wait = Clock::now();
   part.sum += value_of(call, part, sum);
-  part.forward_time += is_late ? Clock::now() - begin : forward_time;
+  part.forward_time += forward_time + (Clock::now() - wait);
 }
 
 void MicroBatchPass::run(Call& call, Call::Part& part) {
