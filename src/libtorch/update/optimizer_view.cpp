@@ -93,7 +93,7 @@ class ViewOf final : public OptimizerView {
       const auto found = from.tensors.find(parameter.shown.name + "." + name);
       if (found == from.tensors.end()) return;
       has_any = true;
-      x = to_torch(found->second.clone(), parameter.own.device());
+      x = parameter.copied_state(found->second);
     });
     if (!has_any) return nullptr;
     Traits::set_steps(*state, static_cast<std::int64_t>(steps->second));

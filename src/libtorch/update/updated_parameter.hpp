@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "tandem/libtorch/detail/optimizer_view.hpp"
+#include "tandem/libtorch/exchange.hpp"
 #include "tandem/optim/param_group.hpp"
 
 namespace tandem::libtorch::detail {
@@ -12,6 +13,11 @@ namespace tandem::libtorch::detail {
 struct UpdatedParameter {
   at::Tensor own;
   optim::NamedParameter shown;
+
+  /// A copy of its state, which may be on the device of another share, where the parameter is.
+  at::Tensor copied_state(const Tensor& value) const {
+    return to_torch(value.clone(), own.device()).to(own.device());
+  }
 };
 
 }  // namespace tandem::libtorch::detail

@@ -116,8 +116,7 @@ void PythonOptimizer::write(const optim::OptimizerState& from, const UpdatedPara
     for (const std::string& name : rule_.tensors) {
       const auto found = from.tensors.find(entry(parameter, name));
       if (found == from.tensors.end()) continue;
-      state[name.c_str()] =
-          nb::cast(libtorch::to_torch(found->second.clone(), parameter.own.device()));
+      state[name.c_str()] = nb::cast(parameter.copied_state(found->second));
     }
     const at::ScalarType dtype = counts_in_f64() ? at::kDouble : at::kFloat;
     for (const std::string& name : rule_.state_numbers)

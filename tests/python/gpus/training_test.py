@@ -148,6 +148,21 @@ class TrainingTest(unittest.TestCase):
         torch.cuda.current_stream().wait_stream(stream)
         self.check(model, of_one_device(adamw))
 
+    def test_an_optimizer_goes_on_without_its_wrapper(self):
+        for mode in MODES:
+            with self.subTest(mode=mode):
+                model = make_model().cuda()
+                wrapper = tandem.DataParallel(model, mode=mode)
+                optimizer = tandem.Optimizer(wrapper, torch.optim.AdamW, lr=0.05)
+                for batch in batches("cuda")[:3]:
+                    wrapper.step(batch, loss_of, optimizer)
+                del wrapper
+                for batch in batches("cuda")[3:]:
+                    optimizer.zero_grad()
+                    loss_of(model, batch).backward()
+                    optimizer.step()
+                self.check(model, of_one_device(adamw))
+
     def test_a_failed_call_has_no_effect(self):
         model = make_model().cuda()
         wrapper = tandem.DataParallel(model)
