@@ -13,7 +13,7 @@
 #include "tandem/parallel/detail/replica_set.hpp"
 #include "tandem/runtime/context.hpp"
 
-#include "libtorch/gpu/torch_memory.hpp"
+#include "libtorch/gpu/caller_streams.hpp"
 
 namespace tandem::libtorch::detail {
 

@@ -57,6 +57,14 @@ std::vector<c10::Stream> streams_for(Device device, std::vector<c10::Stream> of_
   return of_caller;
 }
 
+void await_current_streams(const std::vector<Device>& devices) {
+  for (const Device device : devices) {
+    if (torch_gpu(device) == nullptr) return;
+    const c10::Stream main = main_stream(device), current = current_stream(device);
+    if (main != current) wait_for(main, current);
+  }
+}
+
 CallerStreams::CallerStreams(const std::vector<Device>& devices)
     : exceptions_(std::uncaught_exceptions()), devices_(devices) {
   std::vector<int> followed;  // GPUs

@@ -15,6 +15,10 @@ std::vector<c10::Stream> current_gpu_streams();
 /// The same, but that of the device is the one that its work goes to.
 std::vector<c10::Stream> streams_for(Device device, std::vector<c10::Stream> of_caller);
 
+/// The main streams of the devices go on after what the calling thread's current streams have made
+/// on their GPUs, so that they may use it.
+void await_current_streams(const std::vector<Device>& devices);
+
 /// A call of a wrapper. Work of the first device on each GPU goes to the caller's current stream
 /// there, and that of others on the same GPU to streams of their own, which begin after it. At its
 /// end the caller's goes on after all of them. On virtual devices it does nothing.

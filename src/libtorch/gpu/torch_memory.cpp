@@ -5,12 +5,10 @@
 
 #include <utility>
 
-#include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "tandem/core/error.hpp"
-#include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/torch_stream.hpp"
@@ -62,20 +60,6 @@ void keep_for_current_stream(const at::Tensor& x) {
   if (!x.is_cuda() || !x.has_storage() || x.numel() == 0) return;
   const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
   guard.recordDataPtrOnStream(x.storage().data_ptr(), guard.getStream(x.device()));
-}
-
-void await_current_streams(const std::vector<Device>& devices) {
-  for (const Device device : devices) {
-    const GpuDevice* const gpu = logical_device(device).gpu();
-    if (gpu == nullptr) return;
-    const c10::Stream main = torch_stream(*gpu->main_stream());
-    const c10::Stream current =
-        c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getStream(gpu_of(gpu->ordinal()));
-    if (main == current) continue;
-    c10::Event made(c10::DeviceType::CUDA);
-    made.record(current);
-    made.block(main);
-  }
 }
 
 }  // namespace tandem::libtorch

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Allocator.h>
@@ -38,8 +37,5 @@ class TorchMemory final : public SourceAllocator {
 /// The calling thread's current stream uses the memory of a tensor of a GPU, which another stream
 /// may have made: PyTorch does not give it out again before that use has ended.
 void keep_for_current_stream(const at::Tensor& x);
-/// The main streams of the devices go on after what the calling thread's current streams have made
-/// on their GPUs, so that they may use it.
-void await_current_streams(const std::vector<Device>& devices);
 
 }  // namespace tandem::libtorch
