@@ -15,6 +15,7 @@
 
 #include "runtime/copy_timer.hpp"
 #include "runtime/gpu/gpu_backend.hpp"
+#include "runtime/read_by.hpp"
 
 namespace tandem {
 
@@ -126,11 +127,19 @@ void check_launch(const Work& work) {
 
 void read(
     const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
+  read_by(source.logical_device().stream(), source, offset, target, nbytes, op);
+}
+
+void read_by(const Stream& stream,
+             const Buffer& source,
+             std::size_t offset,
+             void* target,
+             std::size_t nbytes,
+             const char* op) {
   TANDEM_ASSERT(
       nbytes == 0 || offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
   if (nbytes > 0) source.check_data(op);
   source.check_awake(op);
-  const Stream& stream = source.logical_device().stream();
   if (source.transits().any()) source.transits().await(offset, offset + nbytes, Direction::read);
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)

@@ -6,11 +6,12 @@
 #include <memory>
 
 #include "tandem/runtime/event.hpp"
-#include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/access.hpp"
 #include "tandem/tensor/tensor.hpp"
 
 #include "runtime/gpu/gpu_stream.hpp"
+#include "runtime/read_by.hpp"
 
 namespace tandem {
 
@@ -40,24 +41,19 @@ class LateItem {
     if (is_known()) return value_;
     const Stream& stream = logical_device(item_.device()).upload_stream();
     ready_->wait(stream, "item");
-    const GpuStream& unused = *stream.native();  // by other work of this step
-    value_ = item_.dtype() == DType::f64 ? read<double>(unused) : read<float>(unused);
+    value_ = item_.dtype() == DType::f64 ? read<double>(stream) : read<float>(stream);
     item_ = {};
     return value_;
   }
 
  private:
   template <class T>
-  double read(const GpuStream& stream) const {
-    if (const auto* observers = Runtime::instance().observers()) {
-      for (Observer* o : *observers)
-        o->on_read("to_host", item_.device(), sizeof(T));
-    }
+  double read(const Stream& unused) const {  // by other work of this step
     T value{};
     try {
-      stream.copy_to_host(item_.data(), &value, sizeof(T), "item");
+      read_by(unused, item_.buffer(), byte_range(item_).first, &value, sizeof(T), "to_host");
     } catch (...) {  // the memory goes back in another stream's order
-      stream.drain();
+      unused.native()->drain();
       throw;
     }
     return static_cast<double>(value);
