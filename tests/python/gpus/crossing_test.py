@@ -7,6 +7,7 @@ import itertools
 import unittest
 
 import torch
+from forms import FORMS, make_optimizer, train
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
@@ -106,15 +107,9 @@ def loss_of(model, batch):
     return F.mse_loss(model(batch[0]), batch[1])
 
 
-def train(model, wrapper, optimizer, form):
-    for batch in batches("cuda"):
-        if form == "call":
-            optimizer.zero_grad()
-            loss_of(wrapper, batch).backward()
-            optimizer.step()
-        else:
-            wrapper.step(batch, loss_of, optimizer)
-    return list(model.state_dict().values())
+def trained(form, wrapper, optimizer):
+    train(form, wrapper, optimizer, batches("cuda"), loss_of)
+    return list(wrapper.module.state_dict().values())
 
 
 def of_one_device(kind, momentum):
@@ -136,15 +131,12 @@ class CrossingTest(unittest.TestCase):
         for name, kind in KINDS.items():
             momentum = 0.0 if name == "sparse" else 0.9
             expected = of_one_device(kind, momentum)
-            for mode, form in itertools.product(MODES, ("call", "step", "shared")):
+            for mode, form in itertools.product(MODES, FORMS):
                 with self.subTest(name, mode=mode, form=form):
                     model = make(kind).cuda()
                     wrapper = tandem.DataParallel(model, mode=mode)
-                    if form == "shared":
-                        optimizer = tandem.Optimizer(wrapper, torch.optim.SGD, lr=0.1, momentum=momentum)
-                    else:
-                        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=momentum)
-                    self.check(train(model, wrapper, optimizer, form), expected)
+                    optimizer = make_optimizer(form, wrapper, torch.optim.SGD, lr=0.1, momentum=momentum)
+                    self.check(trained(form, wrapper, optimizer), expected)
 
     def test_options(self):
         expected = of_one_device(normalised, 0.9)
@@ -153,7 +145,7 @@ class CrossingTest(unittest.TestCase):
                 model = make(normalised).cuda()
                 wrapper = tandem.DataParallel(model, mode=mode, **options)
                 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-                self.check(train(model, wrapper, optimizer, "step"), expected)
+                self.check(trained("step", wrapper, optimizer), expected)
 
     def test_a_gradient_penalty(self):
         for mode in MODES:

@@ -3,6 +3,7 @@
 """Sums between PyTorch's GPUs by NCCL (backend="nccl"): results are one device's, failures have no effect, and what cannot be is refused."""
 
 import copy
+import functools
 import itertools
 import json
 import os
@@ -12,6 +13,7 @@ import unittest.mock
 
 import torch
 from control import calls, fail, forget_failures
+from forms import FORMS, make_optimizer, train
 from torch import distributed, nn
 from torch.nn import functional as F
 
@@ -76,23 +78,13 @@ class NcclTest(unittest.TestCase):
 
     def test_each_mode_and_form_trains_as_one_device(self):
         expected = of_one_device()
-        for mode, form, chunks in itertools.product(MODES, ("call", "step", "shared"), (None, [1.0, 0.0, 4.0, 2.0])):
+        for mode, form, chunks in itertools.product(MODES, FORMS, (None, [1.0, 0.0, 4.0, 2.0])):
             with self.subTest(mode=mode, form=form, chunks=chunks):
                 model = make(norm=False).cuda()
                 wrapper = tandem.DataParallel(model, mode=mode, backend="nccl", chunks=chunks)
-                kind = torch.optim.AdamW
-                optimizer = tandem.Optimizer(wrapper, kind, lr=0.05) if form == "shared" else kind(model.parameters(), lr=0.05)
-
-                def train():
-                    for batch in batches():
-                        if form == "call":
-                            optimizer.zero_grad()
-                            loss_of(wrapper, batch).backward()
-                            optimizer.step()
-                        else:
-                            wrapper.step(batch, loss_of, optimizer)
-
-                self.assertTrue(SUMS & counts_of(train).keys())
+                optimizer = make_optimizer(form, wrapper, torch.optim.AdamW, lr=0.05)
+                made = counts_of(functools.partial(train, form, wrapper, optimizer, batches(), loss_of))
+                self.assertTrue(SUMS & made.keys())
                 self.check(model.parameters(), expected)
 
     def test_it_adds_up_what_copies_do(self):
@@ -101,12 +93,8 @@ class NcclTest(unittest.TestCase):
             model = make().cuda()
             wrapper = tandem.DataParallel(model, mode="server", backend=backend)
             optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-
-            def train():
-                for batch in batches(rows=[12, 9, 2]):
-                    wrapper.step(batch, loss_of, optimizer)
-
-            self.assertEqual(bool(SUMS & counts_of(train).keys()), backend == "nccl")
+            made = counts_of(functools.partial(train, "step", wrapper, optimizer, batches(rows=[12, 9, 2]), loss_of))
+            self.assertEqual(bool(SUMS & made.keys()), backend == "nccl")
             results.append([x.double() for x in model.state_dict().values()])
         self.check(*results)
 

@@ -7,6 +7,7 @@ import os
 import unittest
 
 import torch
+from forms import FORMS, make_optimizer, train
 from torch import nn
 from torch.nn import functional as F
 
@@ -50,19 +51,11 @@ class SharedGpuTest(unittest.TestCase):
             optimizer.zero_grad()
             loss_of(one, batch(rows)).backward()
             optimizer.step()
-        for mode, form in itertools.product(MODES, ("call", "step", "shared")):
+        for mode, form in itertools.product(MODES, FORMS):
             with self.subTest(mode=mode, form=form):
                 wrapper = self.wrapped(mode=mode)
-                parameters = wrapper.module.parameters()
-                kind = torch.optim.AdamW
-                optimizer = tandem.Optimizer(wrapper, kind, lr=0.05) if form == "shared" else kind(parameters, lr=0.05)
-                for rows in ROWS:
-                    if form == "call":
-                        optimizer.zero_grad()
-                        loss_of(wrapper, on_gpu(rows)).backward()
-                        optimizer.step()
-                    else:
-                        wrapper.step(on_gpu(rows), loss_of, optimizer)
+                optimizer = make_optimizer(form, wrapper, torch.optim.AdamW, lr=0.05)
+                train(form, wrapper, optimizer, map(on_gpu, ROWS), loss_of)
                 for found, wanted in zip(wrapper.module.parameters(), one.parameters(), strict=True):
                     torch.testing.assert_close(found.detach().cpu(), wanted.detach(), rtol=1e-5, atol=1e-5)
 
