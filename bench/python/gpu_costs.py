@@ -16,6 +16,8 @@ import argparse
 import collections
 import ctypes
 import json
+import pathlib
+import sys
 import threading
 import time
 
@@ -25,6 +27,9 @@ from torch._C._profiler import _ExperimentalConfig
 from torch.nn import functional as F
 
 import tandem
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/python/gpu_memory/programs"))
+from models import LanguageModel  # noqa: E402
 
 LAYERS, WIDTH, ROWS = 10, 8, 8
 MODES = ("server", "sharded", "ddp", "classic")
@@ -116,22 +121,9 @@ def least_us(steps, rounds, repeats=10):
     return {name: round(min(values)) for name, values in times.items()}
 
 
-class LanguageModel(nn.Module):
-    """A head with many words: its outputs are far larger than what the rest of the model saves."""
-
-    def __init__(self, words=2000, width=32):
-        super().__init__()
-        self.embed, self.head = nn.Embedding(words, width), nn.Linear(width, words)
-        self.block = nn.Sequential(nn.Linear(width, 128), nn.GELU(), nn.Linear(128, width))
-
-    def forward(self, x):
-        y = self.embed(x)
-        return self.head(y + self.block(y))
-
-
-def peaks_of(mode):
+def peaks_of(mode, backend):
     model = LanguageModel().cuda()
-    wrapper = tandem.DataParallel(model, mode=mode)
+    wrapper = tandem.DataParallel(model, mode=mode, backend=backend)
     optimizer = tandem.Optimizer(wrapper, torch.optim.Adam, lr=1e-3)
     batch = torch.randint(2000, (16, 8), device="cuda"), torch.randint(2000, (16, 8), device="cuda")
 
@@ -168,7 +160,7 @@ def main():
     torch.set_num_threads(1)
     gpus = torch.cuda.device_count()
     out = {"evaluation": {"tandem": bytes_out(tandem.DataParallel), "torch": bytes_out(nn.DataParallel)}}
-    out["peaks"] = {mode: peaks_of(mode) for mode in MODES}
+    out["peaks"] = {mode: peaks_of(mode, args.backend) for mode in MODES}
     steps = {"bare threads": BareThreads(gpus)} | {mode: steps_of_tandem(mode, args.backend) for mode in MODES}
     counts = {name: counts_of(step) for name, step in steps.items()}
     bare = counts.pop("bare threads")
