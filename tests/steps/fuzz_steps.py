@@ -62,6 +62,7 @@ def make_setup(r):
         setup.accumulate = r.randint(2, 4)
     if "norm:" in setup.net.replace("layernorm:", "") and r.random() < 0.2:
         setup.norms = "per_replica"
+    setup.nccl = r.random() < 0.3
     return setup
 
 

@@ -51,6 +51,7 @@ class Setup:
     chunks: tuple = ()
     accumulate: int = 1
     drift: bool = False  # check_drift_every
+    nccl: bool = False  # backend of sums, on GPUs
     norms: str = "synchronised"  # batch_norm; "per_replica" is compared between modes
     seed: int = 1
 
@@ -131,6 +132,7 @@ class Side:
         names = f"cpu:{s.devices}" if DEVICES == "cpu" else ",".join(f"cuda:{i}" for i in range(s.devices))
         options = {"devices": names, "mode": self.mode, "accumulate": s.accumulate, "unused_gradients": "none"}
         options |= {"check_drift_every": int(s.drift), "batch_norm": s.norms}
+        options |= {"backend": "nccl"} if s.nccl and DEVICES == "cuda" else {}
         if len(s.chunks) == 1:
             options["gpu0_bsz"] = s.chunks[0]
         elif s.chunks:
