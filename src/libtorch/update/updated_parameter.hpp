@@ -16,7 +16,8 @@ struct UpdatedParameter {
 
   /// A copy of its state, which may be on the device of another share, where the parameter is.
   at::Tensor copied_state(const Tensor& value) const {
-    return to_torch(value.clone(), own.device()).to(own.device());
+    const Device device = shown.tensor.device();
+    return to_torch(value.device() == device ? value.clone() : value.to(device), own.device());
   }
 };
 
