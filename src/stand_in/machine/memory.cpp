@@ -15,7 +15,7 @@
 namespace tandem::stand_in {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kPage = 4096, kLargePage = std::size_t{2} << 20;
 constexpr std::size_t kLeast = std::size_t{64} << 30;
 /// What fresh memory has, and how much of a block gets it: a large one may never be used as a
 /// whole. What freed memory has, where nothing else is seen of it.
@@ -40,6 +40,7 @@ void Memory::map_once() {
   if (p == MAP_FAILED)
     throw std::runtime_error(
         "the process may not map 64 GiB of addresses; raise its limit (ulimit -v)");
+  madvise(p, size_, MADV_HUGEPAGE);  // opening takes time for each page
   begin_ = fresh_ = static_cast<std::byte*>(p);
 }
 
@@ -69,7 +70,8 @@ void Memory::map() {
 
 bool Memory::open_while(const std::function<bool()>& tasks) {
   if (alias_ != 0) return tasks();
-  const auto used = static_cast<std::size_t>(fresh_ - begin_);
+  const auto used =
+      (static_cast<std::size_t>(fresh_ - begin_) + kLargePage - 1) / kLargePage * kLargePage;
   mprotect(begin_, used, PROT_READ | PROT_WRITE);
   const bool result = tasks();
   mprotect(begin_, used, PROT_NONE);
