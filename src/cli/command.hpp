@@ -37,6 +37,8 @@ struct Command {
   /// Puts the flags of a new request on `app`. Returns what carries the request out. Empty: this is
   /// a family, whose commands follow, or the Python package carries it out (is_about_torch).
   std::function<std::function<int()>(CLI::App& app)> add_to = {};
+  /// Puts the flags on `app` that the Python package takes, for completion.
+  std::function<void(CLI::App& app)> add_flags_of_package = {};
 };
 
 template <Request R>

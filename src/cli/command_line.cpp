@@ -129,6 +129,7 @@ void add_command(CLI::App& app, const Command& command, std::function<int()>& ch
          "-h,--help",
          command.first_flags.empty() ? "print this" : "print the options that most need")
       ->group(title(Subject::help));
+  if (command.add_flags_of_package) return command.add_flags_of_package(*own);
   if (!command.add_to) {
     own->require_subcommand(1);
     return;

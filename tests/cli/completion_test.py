@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts that complete command lines, as bash and zsh use them."""
 
+import os
+import pathlib
+import re
 import shlex
 import shutil
 import subprocess
+import sys
 import unittest
 
 from program import DEADLINE, MODES, ProgramTest, main
+
+PACKAGE = pathlib.Path(__file__).parents[2] / "python"
 
 # What the shell's own functions would show is printed.
 BASH = """{script}
@@ -51,6 +57,16 @@ class CompletionTest(ProgramTest):
         self.assertEqual(self.complete("train", "--quiet", "--gpu0"), ["--gpu0-bsz"])
         self.assertIn("--allreduce", self.complete("cluster", "simulate", "--a"))
         self.assertEqual(self.complete("compare", "--json", "--verif"), ["--verify"])
+
+    def test_options_of_the_python_package(self):
+        """All that its help has, which needs no extension module."""
+        told = subprocess.run([sys.executable, "-B", "-m", "tandem", "run", "--help"], capture_output=True, text=True, timeout=DEADLINE, check=True,
+                              env=os.environ | {"PYTHONPATH": str(PACKAGE)}).stdout
+        options = re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)", told)
+        self.assertGreater(len(options), 8)
+        self.assertEqual(self.complete("run", "-"), sorted(options))
+        self.assertEqual(self.complete("run", "--devices", "cpu:4", "--then", ""), ["continue", "end"])
+        self.assert_files("run", "--memory", "")
 
     def test_values(self):
         self.assertEqual(self.complete("train", "--mode", ""), sorted(MODES))
