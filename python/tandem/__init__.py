@@ -139,5 +139,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _core_module().version
     if name in _OF_CORE:
-        return getattr(_core_module(), name)
+        from tandem._signatures import with_signature
+
+        globals()[name] = with_signature(getattr(_core_module(), name))
+        return globals()[name]
     raise AttributeError(f"module 'tandem' has no attribute {name!r}")

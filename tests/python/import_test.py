@@ -16,11 +16,14 @@ import unittest
 import torch
 
 import tandem
+import tandem.parallel
 from tandem._torch_versions import OLDEST
 
 PACKAGE = pathlib.Path(tandem.__file__).parent
 ADAPTERS = PACKAGE / "adapters" / tandem.__version__
 ASKING = "import tandem\ntry: tandem.DataParallel\nexcept ImportError as error: print(error)"
+
+MADE_BY_FUNCTIONS = ("Explanation", "LargestBatch", "Memory", "MemoryStats", "StepPlan", "Tensor")
 
 
 class ImportTest(unittest.TestCase):
@@ -89,6 +92,21 @@ except ImportError as error: print(error)
         version, *names = self.run_with(None, program).split()
         self.assertRegex(version, r"^\d+\.\d+\.\d+$")
         self.assertEqual(names, sorted(tandem.__all__))
+        self.assertEqual([name for name in dir(tandem) if re.match("_[^_]", name)], [])
+
+    def test_every_function_tells_its_parameters_and_takes_them_by_name(self):
+        by_place = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
+        for package in (tandem, tandem.parallel):
+            for name in package.__all__:
+                member = getattr(package, name)
+                if inspect.isclass(member) and (name in MADE_BY_FUNCTIONS or issubclass(member, Exception)):
+                    continue
+                with self.subTest(name):
+                    self.assertFalse(by_place & {parameter.kind for parameter in inspect.signature(member).parameters.values()})
+        self.assertEqual(str(inspect.signature(tandem.from_dlpack)), "(x: 'object', device: 'str' = 'cpu:0') -> 'tandem._core.Tensor'")
+        self.assertEqual(list(inspect.signature(tandem.DeviceNeed).parameters), ["device", "fixed", "per_row", "per_batch_row", "limit"])
+        self.assertEqual(tandem.chunk_sizes(rows=9, gpu0_bsz=3, devices=["cpu:0", "cpu:1"]), [3, 6])
+        self.assertIn("How many of a batch's rows", tandem.chunk_sizes.__doc__)
 
     def test_a_signature_has_all_options(self):
         with self.assertRaisesRegex(tandem.InvalidArgument, "no option 'nonsense'; there are ") as refused:
