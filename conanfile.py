@@ -21,6 +21,7 @@ class Tandem(ConanFile):
     package_type = "static-library"
     settings = ("os", "arch", "compiler", "build_type")
     exports_sources = ("CMakeLists.txt", "LICENSE", "THIRD_PARTY_NOTICES.md", "cmake/*", "include/*", "src/*", "examples/data/*")
+    test_package_folder = "tests/install/stranger"
 
     def set_version(self):
         lists = load(self, os.path.join(self.recipe_folder, "CMakeLists.txt"))

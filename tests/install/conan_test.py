@@ -29,6 +29,7 @@ class ConanTest(unittest.TestCase):
             shutil.copy(SOURCE / name, WORK / "recipe")
         for name in ("cmake", "include", "src", "examples"):
             (WORK / "recipe" / name).symlink_to(SOURCE / name)
+        shutil.copytree(consumer.STRANGER, WORK / "recipe/tests/install/stranger")
         run(CONAN, "profile", "detect", folder=WORK)
 
     def test_configures(self):
@@ -42,15 +43,11 @@ class ConanTest(unittest.TestCase):
         shutil.copytree(WORK / "recipe", packed, symlinks=True, ignore=shutil.ignore_patterns("build"))
         (packed / "build").mkdir()
         (packed / "build/Release").symlink_to(BUILD)
-        run(CONAN, "export-pkg", packed, "-tf=", folder=WORK)
-        app = WORK / "app"
-        consumer.write_project(app)
-        (app / "conanfile.txt").write_text("[requires]\ntandem/[*]\n[generators]\nCMakeToolchain\nCMakeDeps\n[layout]\ncmake_layout\n")
-        run(CONAN, "install", app, "--no-remote", folder=WORK)
-        run("cmake", "--preset", "conan-release", folder=app)
-        self.assertRegex((app / "build/Release/CMakeCache.txt").read_text(), rf"(?m)^tandem_DIR:PATH={WORK}/home/p/.*/lib/cmake/tandem$")
-        run("cmake", "--build", "--preset", "conan-release", folder=app)
-        consumer.check_answer(self, app / "build/Release/why_full", WORK)
+        run(CONAN, "export-pkg", packed, folder=WORK)  # with the test package, which builds the stranger's program
+        stranger = packed / "tests/install/stranger"
+        self.assertEqual(len(list(stranger.glob("build/**/page.html"))), 1)  # which it has run
+        (cache,) = stranger.glob("build/**/CMakeCache.txt")
+        self.assertRegex(cache.read_text(), rf"(?m)^tandem_DIR:PATH={WORK}/home/p/.*/lib/cmake/tandem$")
 
 
 if __name__ == "__main__":

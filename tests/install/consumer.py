@@ -8,13 +8,8 @@ import shutil
 import subprocess
 
 DEADLINE = 300  # seconds of one command
-PROJECT = """cmake_minimum_required(VERSION 3.25)
-project(app LANGUAGES CXX)
-find_package(tandem REQUIRED COMPONENTS report)
-add_executable(why_full why_full.cpp)
-target_link_libraries(why_full PRIVATE tandem::report)
-"""
-PROGRAM = pathlib.Path(__file__).parents[1] / "consumer/why_full.cpp"
+STRANGER = pathlib.Path(__file__).parent / "stranger"
+PROGRAM = STRANGER / "why_full.cpp"
 
 
 def run(*command, folder, **variables):
@@ -29,9 +24,7 @@ def run(*command, folder, **variables):
 
 def write_project(folder):
     """A project of CMake that builds the program, in a new folder."""
-    folder.mkdir()
-    shutil.copy(PROGRAM, folder)
-    (folder / "CMakeLists.txt").write_text(PROJECT)
+    shutil.copytree(STRANGER, folder, ignore=shutil.ignore_patterns("conanfile.py"))
 
 
 def check_answer(test, program, folder):

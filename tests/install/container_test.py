@@ -70,9 +70,7 @@ class ContainerTest(unittest.TestCase):
         """By find_package and by pkg-config. The seconds are said, and not asserted."""
         root = self.last.root.copy(WORK / "stranger")
         root.run("apt-get update && apt-get install -y --no-install-recommends g++ cmake make pkgconf", deadline=900)
-        root.inside(PLACE).mkdir()
-        shutil.copy(consumer.PROGRAM, root.inside(PLACE))
-        (root.inside(PLACE) / "CMakeLists.txt").write_text(consumer.PROJECT)
+        consumer.write_project(root.inside(PLACE))
         ways = {"find_package": "cmake -B build && cmake --build build && build/why_full page.html",
                 "pkg-config": "c++ -std=c++20 why_full.cpp -o why_full $(pkg-config --cflags --libs tandem-report) && ./why_full page.html"}
         for way, command in ways.items():
