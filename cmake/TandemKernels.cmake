@@ -41,7 +41,9 @@ function(tandem_add_kernels)
     return()
   endif()
   set(folder "${PROJECT_BINARY_DIR}/kernels")
+  file(MAKE_DIRECTORY "${folder}")
   set(joined)
+  set(compiled)
   foreach(march IN LISTS variants)
     if(NOT march MATCHES "^x86-64(-v[234])?$")
       message(FATAL_ERROR "TANDEM_KERNELS has '${march}' beside others; expected x86-64, x86-64-v2, x86-64-v3 or x86-64-v4")
@@ -55,6 +57,7 @@ function(tandem_add_kernels)
       DEPENDS $<TARGET_OBJECTS:tandem_kernels_${march}> "${PROJECT_SOURCE_DIR}/cmake/join_kernels.cmake"
       COMMENT "Joining the kernels for ${march}" VERBATIM)
     list(APPEND joined "${folder}/${march}.o")
+    list(APPEND compiled tandem_kernels_${march})
   endforeach()
   add_custom_command(
     OUTPUT "${folder}/entries.cpp"
@@ -63,6 +66,7 @@ function(tandem_add_kernels)
     DEPENDS ${joined} "${PROJECT_SOURCE_DIR}/cmake/enter_kernels.cmake"
     COMMENT "Making the entries of the kernels" VERBATIM)
   add_custom_target(tandem_join_kernels DEPENDS ${joined} "${folder}/entries.cpp")
+  add_dependencies(tandem_join_kernels ${compiled})  # which make does not tell from the objects
   add_dependencies(tandem tandem_join_kernels)
   set_property(SOURCE "${folder}/entries.cpp" TARGET_DIRECTORY tandem PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
   set_property(SOURCE ${joined} TARGET_DIRECTORY tandem PROPERTY EXTERNAL_OBJECT ON)
