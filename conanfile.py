@@ -37,8 +37,10 @@ class Tandem(ConanFile):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables.update({
             "CMAKE_UNITY_BUILD": True,
+            "CMAKE_UNITY_BUILD_BATCH_SIZE": "32",
             "TANDEM_BUILD_TESTS": False,
             "TANDEM_BUILD_EXAMPLES": False,
+            "TANDEM_WERROR": False,  # compilers that come later warn of more
             "TANDEM_MARCH": "x86-64-v2",  # on which the package runs; its kernels are chosen by the processor
             "TANDEM_KERNELS": "x86-64-v2,x86-64-v3,x86-64-v4",
         })

@@ -8,8 +8,10 @@ vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS
     -DCMAKE_UNITY_BUILD=ON
+    -DCMAKE_UNITY_BUILD_BATCH_SIZE=32
     -DTANDEM_BUILD_TESTS=OFF
     -DTANDEM_BUILD_EXAMPLES=OFF
+    -DTANDEM_WERROR=OFF  # compilers that come later warn of more
     -DTANDEM_MARCH=x86-64-v2  # on which the package runs; its kernels are chosen by the processor
     "-DTANDEM_KERNELS=x86-64-v2,x86-64-v3,x86-64-v4"
 )
