@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program, which trains, compares and explains tandem's own models without PyTorch: python -m tandem compare --help.
 
-`run` and `memory PROGRAM.py` tell what filled PyTorch's GPUs in a step of a program, `explain TRACE.json` reads a trace of its profiler, and
-`stand_in` plays GPUs: these need no extension modules. `adapter` builds the one for another PyTorch."""
+`run` and `memory PROGRAM.py` tell what filled PyTorch's GPUs in a step of a program, and `stand_in` plays GPUs: these need no extension
+modules. `memory SNAPSHOT.pickle` and `explain TRACE.json` need no PyTorch either. `adapter` builds the module for another PyTorch."""
 
-import importlib.util
 import os
 import pathlib
 import sys
@@ -23,13 +22,11 @@ def main() -> None:
 
         sys.exit(on_stand_in(arguments))
     if command == "run" or (command == "memory" and _names_program(arguments)):
-        _need_torch(command, arguments)
         from tandem.runner.command import main as run
 
         run(command, arguments)
         return
     if command == "explain" and arguments and arguments[0].endswith(_TRACES):
-        _need_torch(command, arguments)
         from tandem.runner.command import explain
 
         explain(arguments)
@@ -55,12 +52,6 @@ def main() -> None:
 def _names_program(arguments: list[str]) -> bool:
     """Whether they name a program of PyTorch, or a file that PyTorch wrote."""
     return any(argument == "-m" or argument.endswith(_FILES) for argument in arguments)
-
-
-def _need_torch(command: str, arguments: list[str]) -> None:
-    """Ends the process where there is no PyTorch, unless it is asked for help."""
-    if arguments[:1] not in ([], ["-h"], ["--help"]) and importlib.util.find_spec("torch") is None:
-        sys.exit(f"tandem: {command}: this is about programs of PyTorch, which is not installed: pip install torch")
 
 
 if __name__ == "__main__":

@@ -60,11 +60,13 @@ class ImportTest(unittest.TestCase):
         def run(*words):  # without the packages of this Python, of which torch may be one
             return subprocess.run([sys.executable, "-B", "-S", "-m", "tandem", *words], capture_output=True, text=True, check=False,
                                   env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)})
-        for words in (("run", "--devices", "cpu:4", "train.py"), ("memory", "train.py"), ("memory", "gpus.pickle"), ("explain", "trace.json.gz")):
+        for words in (("run", "--devices", "cpu:4", "train.py"), ("memory", "train.py"), ("memory", "-m", "train")):
             done = run(*words)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertEqual(done.stderr, f"tandem: {words[0]}: this is about programs of PyTorch, which is not installed: pip install torch\n")
         self.assertEqual(run("run", "--help").returncode, 0)
+        for words in (("memory", "gpus.pickle"), ("explain", "trace.json.gz")):  # files are read without it
+            self.assertEqual(run(*words).stderr, f"tandem: {words[0]}: cannot read {words[1]}: No such file or directory\n")
 
     def test_an_adapter_of_another_tandem_is_not_seen(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tandem.errors import InvalidArgument
-from tandem.gpu_memory.recorder import measure
 from tandem.gpu_memory.report import GpuMemory
 from tandem.gpu_memory.text import size
 
@@ -104,8 +103,11 @@ def fit(step: Callable[[int], object], rows: Sequence[int]) -> BatchModel:
     @param rows  two or more different numbers; multiples of the number of GPUs are best, as others are cut unevenly.
     @throws InvalidArgument  there are fewer than two numbers, or one below 1.
     """
+    sizes = check_rows(rows)
+    from tandem.gpu_memory.recorder import measure  # needs PyTorch, unlike the lines
+
     measured = {}
-    for n in check_rows(rows):
+    for n in sizes:
         step(n)
         measured[n] = measure(lambda n=n: step(n))  # type: ignore[misc]
     return model_of(measured)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -53,6 +54,7 @@ def main(name: str, arguments: list[str]) -> None:
     if options.module and program in _LAUNCHERS:
         sys.exit(f"tandem: {name}: {program} starts other processes, which are to be measured: write torchrun ... -m tandem {name} PROGRAM.py")
     kind, count = _devices(name, options.devices) if options.devices else ("", 0)
+    _need_torch(name)
     if kind == "cuda":
         _on_stand_in(count, name, arguments)
     try:
@@ -95,6 +97,12 @@ def explain(arguments: list[str]) -> None:
 
 def tell_help(name: str) -> None:
     _parser(name).print_help()
+
+
+def _need_torch(name: str) -> None:
+    """Ends the process where there is no PyTorch, which a program of it needs."""
+    if importlib.util.find_spec("torch") is None:
+        sys.exit(f"tandem: {name}: this is about programs of PyTorch, which is not installed: pip install torch")
 
 
 def _check(options: argparse.Namespace, virtual_devices: int) -> None:

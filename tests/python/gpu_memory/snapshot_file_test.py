@@ -4,11 +4,10 @@
 
 import pathlib
 import pickle
-import subprocess
-import sys
 import tempfile
 import unittest
 
+import launched
 from tandem.errors import FileError
 from tandem.gpu_memory.snapshot_file import read
 
@@ -68,6 +67,9 @@ class SnapshotFileTest(unittest.TestCase):
         path = self.file(Evil(mark))
         with self.assertRaisesRegex(FileError, "asks for .*, which no snapshot needs; it was not executed"):
             read(path)
+        done = launched.run_without_torch("-m", "tandem", "memory", path)
+        self.assertRegex(done.errors, "^tandem: memory: the file asks for .*; it was not executed .*a.pickle.\n$")
+        self.assertEqual(done.status, 1)
         self.assertFalse(mark.exists())
         pickle.loads(path.read_bytes())
         self.assertTrue(mark.exists())  # the file would have
@@ -94,17 +96,15 @@ class SnapshotFileTest(unittest.TestCase):
     def test_the_command(self):
         files = [self.file(SNAPSHOT, name) for name in ("rank0.pickle", "rank1.pickle")]
         page = self.folder / "page.html"
-        done = subprocess.run([sys.executable, "-B", "-m", "tandem", "memory", "--report", page, *files], capture_output=True, text=True,
-                              check=False, timeout=60)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout.count("cuda:1"), 2 * done.stdout.partition("rank1.pickle")[0].count("cuda:1"))
+        done = launched.run_without_torch("-m", "tandem", "memory", "--report", page, *files)
+        self.assertEqual((done.status, done.errors), (0, ""))
+        self.assertEqual(done.output.count("cuda:1"), 2 * done.output.partition("rank1.pickle")[0].count("cuda:1"))
         self.assertIn("<h2>rank1.pickle</h2>", page.read_text())
 
     def test_a_page_that_cannot_be_written(self):
         page = self.folder / "nowhere" / "page.html"
-        done = subprocess.run([sys.executable, "-B", "-m", "tandem", "memory", "--report", page, self.file(SNAPSHOT, "rank0.pickle")],
-                              capture_output=True, text=True, check=False, timeout=60)
-        self.assertEqual((done.returncode, done.stderr), (1, f"tandem: cannot write {page}: No such file or directory\n"))
+        done = launched.run_without_torch("-m", "tandem", "memory", "--report", page, self.file(SNAPSHOT, "rank0.pickle"))
+        self.assertEqual((done.status, done.errors), (1, f"tandem: cannot write {page}: No such file or directory\n"))
 
 
 if __name__ == "__main__":

@@ -66,6 +66,15 @@ class TraceFileTest(unittest.TestCase):
             done = launched.run_alone("-m", "tandem", "explain", trace, option, lost)
             self.assertEqual((done.status, done.errors), (1, f"tandem: cannot write {lost}: No such file or directory\n"))
 
+    def test_a_machine_without_pytorch(self):
+        events = [op("DataParallel.forward", 0, 10), allocation(1, 16, 100, 1100)]
+        trace, page, numbers = (self.folder / name for name in ("trace.json", "page.html", "a.json"))
+        trace.write_text(json.dumps({"traceEvents": events}))
+        done = launched.run_without_torch("-m", "tandem", "explain", trace, "--report", page, "--json", numbers)
+        self.assertEqual((done.status, done.output, done.errors), (0, self.read(*events).text() + "\n", ""))
+        self.assertIn("<svg", page.read_text())
+        self.assertEqual(json.loads(numbers.read_text()), json.loads(json.dumps(read_trace(trace).as_dict())))
+
     def test_causes_by_the_ops_around(self):
         back = "autograd::engine::evaluate_function: "
         trace = self.read(

@@ -37,6 +37,14 @@ def run_alone(*arguments, deadline=DEADLINE):
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
+def run_without_torch(*arguments):
+    """The interpreter with these arguments, which finds tandem and no other package."""
+    package = next(pathlib.Path(folder) for folder in sys.path if pathlib.Path(folder, "tandem", "__main__.py").exists())
+    done = subprocess.run([sys.executable, "-B", "-S", *map(str, arguments)], capture_output=True, text=True, timeout=DEADLINE, check=False,
+                          env=os.environ | {"PYTHONPATH": str(package)})
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
 def launch(program, *options, deadline=60, arguments=()):
     """A program's text, with the launcher's options. Its reports are told, too."""
     with tempfile.TemporaryDirectory() as folder:
