@@ -115,7 +115,7 @@ class Run:
             if options.report:
                 replace(pathlib.Path(options.report), page([(part.title, part.report) for part in parts]))
         except OSError as error:
-            raise FileError(f"run: cannot write {error.filename}: {error.strerror}") from error
+            raise FileError(f"{options.command}: cannot write {error.filename}: {error.strerror}") from error
         if self._job and self._job.is_last(parts):
             print(f"\n{_jointly(self._name, parts)}", file=sys.stderr, flush=True)
             self._job.forget()

@@ -54,7 +54,7 @@ def main(name: str, arguments: list[str]) -> None:
     if options.module and program in _LAUNCHERS:
         sys.exit(f"tandem: {name}: {program} starts other processes, which are to be measured: write torchrun ... -m tandem {name} PROGRAM.py")
     kind, count = _devices(name, options.devices) if options.devices else ("", 0)
-    _need_torch(name)
+    _check_program(options, program)
     if kind == "cuda":
         _on_stand_in(count, name, arguments)
     try:
@@ -99,20 +99,23 @@ def tell_help(name: str) -> None:
     _parser(name).print_help()
 
 
-def _need_torch(name: str) -> None:
-    """Ends the process where there is no PyTorch, which a program of it needs."""
+def _check_program(options: argparse.Namespace, program: str) -> None:
+    """Ends the process where the program, or PyTorch, is not there."""
     if importlib.util.find_spec("torch") is None:
-        sys.exit(f"tandem: {name}: this is about programs of PyTorch, which is not installed: pip install torch")
+        sys.exit(f"tandem: {options.command}: this is about programs of PyTorch, which is not installed: pip install torch")
+    if not options.module and not os.path.isfile(program):
+        sys.exit(f"tandem: {options.command}: there is no file {program}")
 
 
 def _check(options: argparse.Namespace, virtual_devices: int) -> None:
     """Raises InvalidArgument for options that do not go together."""
+    command = options.command
     if options.largest_batch:
         options.question = "largest-batch"
         taken = {"--replace": options.replace is not None, "--report": options.report, "--snapshot": options.snapshot,
                  "--then continue": options.then == "continue", "--devices cpu:N": virtual_devices}
         for option in (name for name, given in taken.items() if given):
-            raise InvalidArgument(f"run: --largest-batch runs the program several times on GPUs, up to a step, and has numbers alone: leave out "
+            raise InvalidArgument(f"{command}: --largest-batch runs the program several times on GPUs, up to a step, and has numbers alone: leave out "
                                   f"{option}; without a GPU give --devices cuda:4")
     if options.question is None and options.replace is None:
         options.question = "memory"
@@ -122,20 +125,20 @@ def _check(options: argparse.Namespace, virtual_devices: int) -> None:
 
         job = Job.of_launcher()
         if job is not None:
-            raise InvalidArgument(f"run: --{question} looks at one process, and torchrun has started {job.size} here: start the program without "
+            raise InvalidArgument(f"{command}: --{question} looks at one process, and torchrun has started {job.size} here: start the program without "
                                   "torchrun, or ask --memory, which tells of all processes")
     if not virtual_devices and question in ("explain", "compare-ddp"):
         import torch
 
         if not torch.cuda.is_available():
-            raise InvalidArgument(f"run: --{question}: PyTorch sees no GPU; give --devices cpu:4 for virtual devices, or cuda:4 for a stand-in's")
+            raise InvalidArgument(f"{command}: --{question}: PyTorch sees no GPU; give --devices cpu:4 for virtual devices, or cuda:4 for a stand-in's")
     if question == "compare-ddp" and (options.replace is not None or options.then == "continue"):
-        raise InvalidArgument("run: --compare-ddp trains copies of the model in each way, and ends the program: leave out --replace and "
+        raise InvalidArgument(f"{command}: --compare-ddp trains copies of the model in each way, and ends the program: leave out --replace and "
                               "--then continue")
     if options.snapshot and (virtual_devices or question != "memory"):
-        raise InvalidArgument("run: --snapshot is of PyTorch's own allocator: leave it out, or use --memory with --devices cuda:4")
+        raise InvalidArgument(f"{command}: --snapshot is of PyTorch's own allocator: leave it out, or use --memory with --devices cuda:4")
     if question is None and (options.report or options.json):
-        raise InvalidArgument(f"run: --{'report' if options.report else 'json'} of what? Give --memory or --explain beside --replace")
+        raise InvalidArgument(f"{command}: --{'report' if options.report else 'json'} of what? Give --memory or --explain beside --replace")
 
 
 def _replacement(options: argparse.Namespace, program: str) -> contextlib.AbstractContextManager[None]:
@@ -143,7 +146,7 @@ def _replacement(options: argparse.Namespace, program: str) -> contextlib.Abstra
         return contextlib.nullcontext()
     from tandem.runner.replacement import replacement
 
-    return replacement(options.replace, program)
+    return replacement(options.replace, program, options.command)
 
 
 def _run(options: argparse.Namespace, program: str, virtual_devices: int) -> Run | RecordedRun | DdpRun | PlainRun:
@@ -186,6 +189,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(f"python -m tandem {name}", usage=_FORMS.format(name=name), description=_ABOUT,
                                      epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False,
                                      allow_abbrev=False)  # --devices is looked for by its name
+    parser.set_defaults(command=name)
     options = parser.add_argument_group("options")
     questions = options.add_mutually_exclusive_group()
     for question, what in (("memory", "what filled each GPU (the default without --replace)"),

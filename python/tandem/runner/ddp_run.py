@@ -158,7 +158,7 @@ class DdpRun:
         """A copy on the host: nothing of the program stays on the devices."""
         calls = [call for call in self._calls if call.trains(optimizer)]
         if not calls:
-            raise InvalidArgument("run: --compare-ddp: no call of a module gave gradients to what the optimizer trains; it sees modules that "
+            raise InvalidArgument(f"{self._options.command}: --compare-ddp: no call of a module gave gradients to what the optimizer trains; it sees modules that "
                                   "are called, model(x), and not model.forward(x)")
         call = calls[-1]
         kwargs = dict(call.kwargs)
@@ -167,7 +167,7 @@ class DdpRun:
         inputs = tree_map(lambda x: x.detach().cpu() if isinstance(x, torch.Tensor) else x, (call.inputs, kwargs))
         rows = rows_of(inputs)
         if rows < self._count:
-            raise InvalidArgument(f"run: --compare-ddp: the batch of {type(call.model).__name__} has {rows} rows, and there are {self._count} "
+            raise InvalidArgument(f"{self._options.command}: --compare-ddp: the batch of {type(call.model).__name__} has {rows} rows, and there are {self._count} "
                                   f"devices; give --devices cpu:{max(rows, 1)}, or the program a larger batch")
         # What has no rows is a mean, of which each replica has its own.
         gradients = {place: x.cpu() if x.dim() and len(x) == rows else x.sum().item() for place, x in call.gradients.items()}

@@ -36,13 +36,13 @@ def tell_largest_batch(options: argparse.Namespace, command: list[str]) -> None:
     @throws DeviceError      the program made no step with one of the numbers.
     """
     if not any(_PLACE in word for word in command):
-        raise InvalidArgument(f"run: --largest-batch puts its numbers in the place of {_PLACE} in the program's arguments, and none has it; "
+        raise InvalidArgument(f"{options.command}: --largest-batch puts its numbers in the place of {_PLACE} in the program's arguments, and none has it; "
                               f"write {' '.join(command)} --batch-size {_PLACE}, with the program's own option")
     name = os.path.basename(next(word for word in command if word != "-m"))
     measured = {}
     for rows in options.largest_batch:
         print(f"{name}: a run with {rows} rows", file=sys.stderr, flush=True)
-        measured[rows] = _measured([word.replace(_PLACE, str(rows)) for word in command], name, options.step, rows)
+        measured[rows] = _measured([word.replace(_PLACE, str(rows)) for word in command], name, options, rows)
     model = model_of(measured)
     most = model.largest_batch()
     found = "no batch is too large: no peak grows with it" if most is None else f"about {most} rows fit, by the lines through these peaks"
@@ -52,13 +52,13 @@ def tell_largest_batch(options: argparse.Namespace, command: list[str]) -> None:
         write_file(options.json, model.json())
 
 
-def _measured(command: list[str], name: str, step: int, rows: int) -> GpuMemory:
+def _measured(words: list[str], name: str, options: argparse.Namespace, rows: int) -> GpuMemory:
     with tempfile.TemporaryDirectory() as folder:
         numbers = pathlib.Path(folder) / "memory.json"
-        done = subprocess.run([sys.executable, "-m", "tandem", "run", "--step", str(step), "--json", str(numbers), *command],
+        done = subprocess.run([sys.executable, "-m", "tandem", "run", "--step", str(options.step), "--json", str(numbers), *words],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        if done.returncode != 0 or f"{name}: step {step}\n" not in done.stdout or not numbers.exists():
+        if done.returncode != 0 or f"{name}: step {options.step}\n" not in done.stdout or not numbers.exists():
             last = "\n".join(done.stdout.splitlines()[-_TOLD_LINES:])
-            raise DeviceError(f"run: --largest-batch: the program made no step {step} with {rows} rows, and ended with status {done.returncode}; "
+            raise DeviceError(f"{options.command}: --largest-batch: the program made no step {options.step} with {rows} rows, and ended with status {done.returncode}; "
                               f"give numbers that fit. It said at last:\n{last}")
         return GpuMemory.from_dict(json.loads(numbers.read_text()))

@@ -12,9 +12,6 @@ import sys
 from dataclasses import dataclass
 from types import TracebackType
 
-from tandem.errors import FileError
-
-
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 _RUNNERS = ("<frozen runpy>", runpy.__file__, contextlib.__file__)  # which stand between this package and the program
 
@@ -38,8 +35,6 @@ class Program:
             sys.path[0] = os.getcwd()
             runpy.run_module(self.name, run_name="__main__", alter_sys=True)
             return
-        if not os.path.isfile(self.name):
-            raise FileError(f"run: there is no file {self.name}")
         sys.argv = [self.name, *self.arguments]
         sys.path[0] = os.path.dirname(os.path.abspath(self.name))
         runpy.run_path(self.name, run_name="__main__")

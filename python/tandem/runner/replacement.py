@@ -42,8 +42,8 @@ _KINDS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def options_of(text: str) -> dict[str, Any]:
-    """Of "gpu0_bsz=40,mode=sharded"; an empty text has none.
+def options_of(text: str, command: str) -> dict[str, Any]:
+    """Of "gpu0_bsz=40,mode=sharded"; an empty text has none. `command` is the one that errors name.
 
     @throws InvalidArgument  an option that DataParallel does not have, or a value that is none.
     """
@@ -51,32 +51,32 @@ def options_of(text: str) -> dict[str, Any]:
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")
         if not equals:
-            raise InvalidArgument(f"run: --replace {text}: {part} is no OPTION=VALUE; give options, {_EXAMPLE}, or --replace= for none")
+            raise InvalidArgument(f"{command}: --replace {text}: {part} is no OPTION=VALUE; give options, {_EXAMPLE}, or --replace= for none")
         if name not in _KINDS:
             near = get_close_matches(name, _KINDS, 1)
-            devices = "devices are given to run: --devices cpu:4" if name in ("devices", "device_ids") else f"there are {', '.join(_KINDS)}"
-            raise InvalidArgument(f"run: --replace {part}: there is no option {name}; {f'did you mean {near[0]}?' if near else devices}")
+            devices = f"devices are given to {command}: --devices cpu:4" if name in ("devices", "device_ids") else f"there are {', '.join(_KINDS)}"
+            raise InvalidArgument(f"{command}: --replace {part}: there is no option {name}; {f'did you mean {near[0]}?' if near else devices}")
         try:
             options[name] = _KINDS[name](value)
         except ValueError:
             wanted = "numbers, such as chunk_sizes=40:72" if name in ("chunks", "chunk_sizes") else f"a number, {_EXAMPLE}"
-            raise InvalidArgument(f"run: --replace {part}: {name} is {value!r}; give {wanted}") from None
+            raise InvalidArgument(f"{command}: --replace {part}: {name} is {value!r}; give {wanted}") from None
         if name in WORDS and value not in WORDS[name]:
-            raise InvalidArgument(f"run: --replace {part}: {name} is {value!r}; give {' or '.join(WORDS[name])}")
+            raise InvalidArgument(f"{command}: --replace {part}: {name} is {value!r}; give {' or '.join(WORDS[name])}")
     return options
 
 
-def replacement(text: str, name: str) -> contextlib.AbstractContextManager[None]:
+def replacement(text: str, name: str, command: str) -> contextlib.AbstractContextManager[None]:
     """A block in which the program of this name has tandem.DataParallel in the place of torch.nn.DataParallel, with the options of a text.
 
     @throws InvalidArgument  as options_of, and for a mode that there is not.
     """
     from tandem._compare import MODES, SINGLE, TORCH
 
-    options = options_of(text)
+    options = options_of(text, command)
     modes = [mode for mode in MODES if mode not in (SINGLE, TORCH)]
     if options.get("mode", modes[0]) not in modes:
-        raise InvalidArgument(f"run: --replace mode={options['mode']}: there is no such mode; there are {', '.join(modes)}")
+        raise InvalidArgument(f"{command}: --replace mode={options['mode']}: there is no such mode; there are {', '.join(modes)}")
     return _replaced(options, name)
 
 

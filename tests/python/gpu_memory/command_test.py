@@ -60,7 +60,7 @@ class CommandTest(unittest.TestCase):
     def test_no_snapshot_of_virtual_devices(self):
         done = tandem("memory", "--devices", "cpu:2", "--snapshot", "a.pickle", PROGRAMS / "train.py")
         self.assertEqual(done.status, 1)
-        self.assertIn("--snapshot is of PyTorch's own allocator", done.errors)
+        self.assertIn("tandem: memory: --snapshot is of PyTorch's own allocator", done.errors)
 
     @launched.needed
     def test_on_the_stand_in(self):

@@ -120,8 +120,9 @@ class RunTest(unittest.TestCase):
             self.assertIn("<svg", page.read_text())
 
     def test_a_file_that_is_not_there(self):
-        done = self.tandem("run", "--memory", "nowhere.py")
-        self.assertEqual((done.status, done.errors), (1, "tandem: run: there is no file nowhere.py\n"))
+        for words in (["run", "--memory"], ["memory"], ["memory", "--devices", "cuda:4"], ["run", "--largest-batch", "1,2"]):
+            done = self.tandem(*words, "nowhere.py")
+            self.assertEqual((done.status, done.errors), (1, f"tandem: {words[0]}: there is no file nowhere.py\n"))
 
 
 if __name__ == "__main__":
