@@ -6,6 +6,10 @@ OLDEST, NEWEST = "2.8", "2.15"  # the oldest one as in cmake/TandemTorchVersion.
 KNOWN = f"PyTorch {OLDEST} to {NEWEST}"
 
 
+class NoAdapter(ImportError):
+    """There is no PyTorch, or the package has no adapter for it; says what to do."""
+
+
 def minor_of(version: str) -> str:
     """'2.15' of '2.15.0+cu130'."""
     return ".".join(version.split(".")[:2])

@@ -10,7 +10,7 @@ import pathlib
 
 import tandem
 from tandem import _core
-from tandem._torch_versions import KNOWN, NEWEST, minor_of, numbers, why_too_old
+from tandem._torch_versions import KNOWN, NEWEST, NoAdapter, minor_of, numbers, why_too_old
 
 ADAPTERS = pathlib.Path(__file__).parent / "adapters" / _core.version
 
@@ -22,20 +22,20 @@ def known_versions() -> list[str]:
 
 
 def _adapter() -> pathlib.Path:
-    """Raises ImportError, which says what to do, if there is no PyTorch, or none that an adapter is for."""
+    """Raises NoAdapter if there is none for the PyTorch that is there."""
     present = known_versions()
     wanted = present[-1] if present else NEWEST
     try:
         import torch
     except ModuleNotFoundError as error:
-        raise ImportError(f"tandem: this needs PyTorch {wanted}, and there is none: pip install 'torch=={wanted}.*'") from error
+        raise NoAdapter(f"tandem: this needs PyTorch {wanted}, and there is none: pip install 'torch=={wanted}.*'") from error
     version = minor_of(torch.__version__)
     if version not in present:
         if refusal := why_too_old(torch.__version__, wanted):
-            raise ImportError(f"tandem: {refusal}")
+            raise NoAdapter(f"tandem: {refusal}")
         have = f"adapters for PyTorch {', '.join(present)}" if present else "no adapter for any PyTorch"
         instead = f"install one of those (pip install 'torch=={wanted}.*'), or " if present else ""
-        raise ImportError(
+        raise NoAdapter(
             f"tandem: this is PyTorch {torch.__version__}, and the package has {have}: {instead}build one for PyTorch {version}, "
             f"which takes some minutes and a C++20 compiler: python -m tandem adapter (tandem knows {KNOWN})"
         )

@@ -68,11 +68,23 @@ class ImportTest(unittest.TestCase):
         for words in (("memory", "gpus.pickle"), ("explain", "trace.json.gz")):  # files are read without it
             self.assertEqual(run(*words).stderr, f"tandem: {words[0]}: cannot read {words[1]}: No such file or directory\n")
 
+    def test_a_command_ends_with_the_sentence_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "train.py")
+            program.touch()
+            pathlib.Path(folder, "sitecustomize.py").write_text("import torch\ntorch.__version__ = '98.7.6'\n")
+            environment = os.environ | {"PYTHONPATH": os.pathsep.join([folder, os.environ["PYTHONPATH"]])}
+            for options in (["--replace="], ["--devices", "cpu:2"]):
+                done = subprocess.run([sys.executable, "-B", "-m", "tandem", "run", *options, program], capture_output=True, text=True,
+                                      check=False, env=environment)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, r"\Atandem: this is PyTorch 98.7.6, and the package has adapters .*\n\Z")
+
     def test_an_adapter_of_another_tandem_is_not_seen(self):
         with tempfile.TemporaryDirectory() as folder:
             package = pathlib.Path(folder, "tandem")
-            shutil.copytree(PACKAGE, package, symlinks=True)
-            (package / "adapters" / tandem.__version__).rename(package / "adapters" / "0.0.1")
+            shutil.copytree(PACKAGE, package, symlinks=True, ignore=shutil.ignore_patterns("adapters"))  # which may be a link to another package's
+            shutil.copytree(ADAPTERS, package / "adapters" / "0.0.1")
             said = self.run_with("__version__ = '2.15.0'", ASKING, folder)
         self.assertIn("the package has no adapter for any PyTorch: build one for PyTorch 2.15", said)
 

@@ -13,6 +13,7 @@ import pathlib
 import sys
 from typing import TYPE_CHECKING
 
+from tandem._torch_versions import NoAdapter
 from tandem.errors import Error, InvalidArgument
 from tandem.runner.program import Program, end_as, frames_of_program
 from tandem.runner.written import write_file
@@ -69,6 +70,10 @@ def main(name: str, arguments: list[str]) -> None:
         if options.replace is not None and frames_of_program(error):  # of a wrapper in the program's hands
             end_as(error)
         sys.exit(f"tandem: {error}")
+    except NoAdapter as error:
+        if frames_of_program(error):
+            end_as(error)
+        sys.exit(str(error))
     except BaseException as failure:  # the program's own
         end_as(failure)
 
