@@ -124,6 +124,34 @@ std::pair<double, double> nearest_line(const std::vector<Point>& points) {
   return {0, xy / xx};  // through nothing: noise, or rows that were all the same
 }
 
+/// Says why the rows do not fit.
+void refuse(const StepModel& model, std::int64_t batch_rows) {
+  const std::int64_t most = model.largest_batch();
+  TANDEM_CHECK(most <= 0,
+               "step model: a batch of ",
+               batch_rows,
+               " rows does not fit the devices' limits, however it is cut; the largest batch that "
+               "fits has ",
+               most,
+               " rows");
+  const std::int64_t least = most + 1;  // rows, which do not fit
+  const auto lack = [least](const DeviceNeed& need) {
+    return need.peak(least, least) - static_cast<double>(need.limit);
+  };
+  const DeviceNeed& full = *std::ranges::max_element(model.needs(), {}, lack);
+  TANDEM_CHECK(false,
+               "step model: no batch fits the devices' limits: ",
+               full.device,
+               " may have ",
+               format_nbytes(full.limit),
+               ", and a step ",
+               least == 0 ? "without rows" : "of one row",
+               " needs about ",
+               format_nbytes(static_cast<std::size_t>(full.peak(least, least))),
+               " there; give the devices more memory, train a smaller model, or take the mode "
+               "sharded, which divides the optimizer's state");
+}
+
 }  // namespace
 
 double StepPlan::imbalance() const {
@@ -223,13 +251,7 @@ std::int64_t StepModel::largest_batch() const {
 StepPlan StepModel::plan(std::int64_t batch_rows, PlanGoal goal) const {
   TANDEM_CHECK(
       batch_rows >= 0, "step model: the batch has ", batch_rows, " rows; expected 0 or more");
-  TANDEM_CHECK(fits(batch_rows),
-               "step model: a batch of ",
-               batch_rows,
-               " rows does not fit the devices' limits, however it is cut; the largest batch that "
-               "fits has ",
-               largest_batch(),
-               " rows");
+  if (!fits(batch_rows)) refuse(*this, batch_rows);
   std::vector<std::int64_t> rows(needs_.size()), most;
   for (const DeviceNeed& need : needs_)
     most.push_back(capacity(need, batch_rows));

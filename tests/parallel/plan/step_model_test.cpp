@@ -94,7 +94,7 @@ std::vector<DeviceNeed> random_needs(std::mt19937& random) {
 }
 
 TEST(StepModelTest, PlansAreAsGoodAsTheBestOfAllCuts) {
-  int refused = 0;
+  int some = 0, none = 0;  // models that refuse the batch, but no smaller one, and that refuse any
   for (unsigned seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -102,11 +102,14 @@ TEST(StepModelTest, PlansAreAsGoodAsTheBestOfAllCuts) {
     const auto batch = static_cast<std::int64_t>(random() % 13);
     const double best = best_peak(model.needs(), batch);
     if (best < 0) {
-      ++refused;
       EXPECT_LT(model.largest_batch(), batch);
+      const std::int64_t most = model.largest_batch();
+      (most > 0 ? some : none) += 1;
       EXPECT_THAT(
           thrown_text([&] { model.plan(batch); }),
-          HasSubstr("the largest batch that fits has " + std::to_string(model.largest_batch())));
+          HasSubstr(most > 0 ? "the largest batch that fits has " + std::to_string(most) + " rows"
+                    : most == 0 ? "no batch fits the devices' limits: cpu:"
+                                : "a step without rows needs about "));
       continue;
     }
     const StepPlan plan = model.plan(batch);
@@ -115,7 +118,7 @@ TEST(StepModelTest, PlansAreAsGoodAsTheBestOfAllCuts) {
               static_cast<std::size_t>(std::ceil(best)));
     EXPECT_GE(model.largest_batch(), batch);
   }
-  EXPECT_GT(refused, 20) << "or limits were not tried";
+  EXPECT_GT(std::min(some, none), 10) << "or limits were not tried";
 }
 
 TEST(StepModelTest, PlansForTimeAreAsFastAsTheBestOfAllCuts) {
