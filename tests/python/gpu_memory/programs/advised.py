@@ -139,7 +139,8 @@ def fits(rows):
 
 predicted = fit(step, [64, 128]).largest_batch({f"cuda:{i}": LIMIT for i in range(4)})
 for gpu in range(4):
-    torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.mem_get_info(gpu)[1], gpu)
+    with torch.cuda.device(gpu):  # PyTorch 2.8 would leave the last one as the current GPU
+        torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.mem_get_info()[1])
 low, high = 64, 2 * predicted
 while high - low > max(4, predicted // 50):
     middle = (low + high) // 8 * 4
