@@ -35,6 +35,7 @@ class KnownSizes(NamedTuple):
     casts: dict[str, Counter[int]]  # by module: bytes of the parameters that it may use in 16 bit, where autocast is on, and how many
     buckets: set[int]  # bytes of those of DistributedDataParallel
     cublas: set[tuple[int, int]]  # GPU and address of its workspaces
+    cudnn: set[str]  # modules that it computes
 
 
 class Attribution:
@@ -105,14 +106,17 @@ class Attribution:
         if born.op.endswith(BROADCAST):
             return causes.GRADIENT_SUM
         of_one = born.op != SEVERAL and self._died_within(block, born)
-        return causes.WORKSPACE if of_one else causes.GRADIENT_OF_ACTIVATION
+        return self._workspace(born) if of_one else causes.GRADIENT_OF_ACTIVATION
 
     def _in_forward(self, block: Block, born: Mark) -> str:
         if self._is_cast(block, born):
             return causes.PARAMETER_16_BIT
         if self._died_within(block, born):
-            return causes.WORKSPACE
+            return self._workspace(born)
         return causes.RECOMPUTED if born.phase == "recompute" else causes.SAVED
+
+    def _workspace(self, born: Mark) -> str:
+        return causes.CUDNN if born.module in self._known.cudnn else causes.WORKSPACE
 
     def _is_cast(self, block: Block, born: Mark) -> bool:
         """Whether autocast keeps a parameter in 16 bit there: it has the size of one, and outlives the module."""

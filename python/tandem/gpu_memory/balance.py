@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tandem.gpu_memory import causes
 from tandem.gpu_memory.report import Gpu, GpuMemory
 
-_OF_ROWS = (causes.SAVED, causes.RECOMPUTED, causes.GRADIENT_OF_ACTIVATION, causes.WORKSPACE)
+_OF_ROWS = (causes.SAVED, causes.RECOMPUTED, causes.GRADIENT_OF_ACTIVATION, causes.CUDNN, causes.WORKSPACE)
 
 
 @dataclass(frozen=True)

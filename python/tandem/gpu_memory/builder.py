@@ -36,6 +36,7 @@ class Recording:
     block_inputs: dict[tuple[int, str], int]
     rows: int
     cublas: set[tuple[int, int]]
+    cudnn: set[str]
     driver: dict[int, Driver]
     out_of_memory: bool
 
@@ -57,7 +58,7 @@ def _attributed(recording: Recording) -> tuple[list[Replay], Attribution, Failur
     traces = recording.snapshot["device_traces"]
     replays = [Replay(device, recording.segments, trace) for device, trace in enumerate(traces)]
     failure, ends = _failure(replays) if recording.out_of_memory else (None, {})
-    sizes = KnownSizes(recording.cast_sizes, recording.bucket_sizes, recording.cublas)
+    sizes = KnownSizes(recording.cast_sizes, recording.bucket_sizes, recording.cublas, recording.cudnn)
     return replays, Attribution(recording.marks, recording.notes, sizes, ends), failure, ends
 
 

@@ -28,6 +28,7 @@ DDP_BUCKET = "DDP bucket"
 EXCHANGE = "buffer of an exchange"
 GRADIENT_SUM = "sum of copies' gradients"
 CUBLAS = "cuBLAS workspace"
+CUDNN = "cuDNN workspace"
 WORKSPACE = "workspace of an op"
 UPDATE_WORKSPACE = "workspace of the update"
 HELD = "held by the program"
@@ -57,6 +58,7 @@ CATEGORIES = {
     GRADIENT_SUM: "communication",
     EXCHANGE: "communication",
     CUBLAS: "workspace",
+    CUDNN: "workspace",
     WORKSPACE: "workspace",
     UPDATE_WORKSPACE: "workspace",
     HELD: "held",

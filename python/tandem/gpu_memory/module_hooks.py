@@ -18,6 +18,8 @@ from tandem.gpu_memory.marks import Mark, Marks
 from tandem.gpu_memory.module_paths import CompiledModules, ModulePaths, block_of, inner_of, is_data_parallel, is_replica, is_wrapper, owned
 from tandem.gpu_memory.notes import Notes, tensors_in
 
+_OF_CUDNN = (nn.modules.conv._ConvNd, nn.RNNBase)
+
 
 class _Thread(threading.local):
     """The modules that are open in a thread, with the phase that it was in before the first."""
@@ -42,13 +44,14 @@ class ModuleHooks:
         self.bucket_sizes: set[int]  # bytes of the buckets of DistributedDataParallel
         self._noted: set[int]  # modules whose members are known, by id; those of the program live as long as the recording
         self.block_inputs: dict[tuple[int, str], int]  # by GPU and repeated block: bytes that it is called with
+        self.cudnn: set[str]  # modules that cuDNN computes
         self.rows: int  # of the batch, as a wrapper's outputs have them
         self.names: dict[int, str] = {}  # of parameters, by id; the program's parameters live as long as the recording
         self._handles: list[Any] = []
 
     def use(self, marks: Marks, notes: Notes) -> None:
         self._marks, self._notes = marks, notes
-        self._noted, self.outputs, self._casts, self.bucket_sizes, self.block_inputs, self.rows = set(), set(), {}, set(), {}, 0
+        self._noted, self.outputs, self._casts, self.bucket_sizes, self.block_inputs, self.cudnn, self.rows = set(), set(), {}, set(), {}, set(), 0
 
     def attach(self) -> None:
         self._compiled.begin()
@@ -122,6 +125,8 @@ class ModuleHooks:
         if not copy and id(module) in self._noted:
             return
         self._noted.add(id(module))
+        if isinstance(module, _OF_CUDNN) and torch.backends.cudnn.enabled and torch.backends.cudnn.is_available():
+            self.cudnn.add(path)
         former = getattr(module, "_former_parameters", {})
         cause = causes.PARAMETER_COPY if copy else causes.PARAMETER
         if torch.is_autocast_enabled("cuda") and path not in self._casts:

@@ -129,7 +129,8 @@ class Recorder:
     def _recording(self) -> Recording:
         history.check_length(self.snapshot)
         return Recording(self._segments, self.snapshot, self._marks, self._notes, self._modules.cast_sizes(),
-                         self._modules.bucket_sizes, self._modules.block_inputs, self._modules.rows, self._cublas, self._driver, self._out_of_memory)
+                         self._modules.bucket_sizes, self._modules.block_inputs, self._modules.rows, self._cublas,
+                         self._modules.cudnn, self._driver, self._out_of_memory)
 
     def __enter__(self) -> Recorder:
         self.start()

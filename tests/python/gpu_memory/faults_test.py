@@ -36,6 +36,10 @@ class FaultsTest(unittest.TestCase):
     def test_workspaces_of_cublas(self):
         self.assertEqual(self.lines["cublas"], str(4 << 20))
 
+    def test_workspaces_of_cudnn(self):
+        self.assertEqual(self.lines["cudnn"], f"backward ('cuDNN workspace', {4 << 20})")
+        self.assertEqual(self.lines["own"], f"backward ('workspace of an op', {4 << 20})")
+
     def test_the_programs_peaks_stay(self):
         self.assertEqual(self.lines["counters"], "True")
 

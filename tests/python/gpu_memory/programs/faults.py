@@ -64,6 +64,28 @@ workspaces = []
 with mock.patch.object(torch._C, "_cuda_clearCublasWorkspaces", workspaces.clear):  # which the stand-in has none of
     report = measure(lambda: (workspaces or workspaces.append(torch.empty(1 << 20, device="cuda")), step()))
 print("cublas", report.gpus[0].by_cause["cuBLAS workspace"])
+
+
+class Convolution(torch.nn.Conv2d):
+    """Its op needs a workspace, as on a GPU, in both directions; the stand-in's needs none, and has no cuDNN."""
+
+    @staticmethod
+    def work(*_):
+        torch.empty(1 << 20, device="cuda")
+
+    def forward(self, x):
+        self.work()
+        y = super().forward(x)
+        y.grad_fn.register_hook(self.work)
+        return y
+
+
+convolutions = torch.nn.Sequential(Convolution(1, 1, 1), torch.nn.ReLU(), Convolution(1, 1, 1)).cuda()
+for on in (True, False):
+    with mock.patch.object(type(torch.backends.cudnn), "enabled", on):
+        report = measure(lambda: convolutions(torch.ones(2, 1, 4, 4, device="cuda")).sum().backward())
+    seen = {(cause, nbytes) for at in report.gpus[0].line for cause, nbytes in at.by_cause.items() if "workspace" in cause}
+    print("cudnn" if on else "own", report.gpus[0].phase, *seen)
 torch.empty(1 << 26, device="cuda")
 peaks = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
 measure(step)
