@@ -61,18 +61,19 @@ def nodes_behind(roots: Sequence[torch.Tensor]) -> tuple[list[NodePlace], list[A
         place = NodePlace(node, op, node._sequence_nr(), replica)
         if op not in _VIEWS:
             nodes.append(place)
+        bounds = op == _GATE or place.is_gather or place.is_broadcast
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
-                todo.append((following, _replica_behind(place, following)))
+                todo.append((following, _replica_behind(place, following) if bounds else replica))
     return nodes, leaves
 
 
 def _replica_behind(place: NodePlace, following: Any) -> int | None:
-    """The replica that a node lies in which follows one of this place."""
+    """The replica that a node lies in which follows one of this place, where replicas begin or end."""
     if place.is_gather:
         return _device(following)
-    if place.op != _GATE:
-        return None if place.is_broadcast else place.replica
+    if place.is_broadcast:
+        return None
     enters = place.replica is None and following.name() not in (_GATE, _LEAF)
     return _device(following) if enters else None
 

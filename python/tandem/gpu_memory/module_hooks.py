@@ -127,7 +127,7 @@ class ModuleHooks:
         self._noted.add(id(module))
         if isinstance(module, _OF_CUDNN) and torch.backends.cudnn.enabled and torch.backends.cudnn.is_available():
             self.cudnn.add(path)
-        former = getattr(module, "_former_parameters", {})
+        former = module.__dict__.get("_former_parameters", {})
         cause = causes.PARAMETER_COPY if copy else causes.PARAMETER
         if torch.is_autocast_enabled("cuda") and path not in self._casts:
             parts = (part for part in (module, *module._modules.values()) if part is not None)
@@ -164,7 +164,7 @@ def _keywords() -> Any:
 
 def _cast_sizes(module: nn.Module) -> Counter[int]:
     """Bytes in 16 bit of a module's own parameters, and how many have so many."""
-    own = (*module._parameters.values(), *getattr(module, "_former_parameters", {}).values())
+    own = (*module._parameters.values(), *module.__dict__.get("_former_parameters", {}).values())
     return Counter(2 * x.numel() for x in own if x is not None and x.dtype == torch.float32)
 
 

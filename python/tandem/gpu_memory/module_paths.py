@@ -11,12 +11,14 @@ from typing import Any
 from torch import nn
 
 # PyTorch's own, also where tandem.replace_data_parallel has its name.
+_COMPILED = "_orig_mod"  # the module in one of torch.compile
 DATA_PARALLEL = next(kind for kind in nn.DataParallel.__mro__ if kind.__module__ == "torch.nn.parallel.data_parallel")
 
 
 def is_replica(module: nn.Module) -> bool:
     """Whether `module` is a copy that torch.nn.DataParallel made for a call."""
-    return bool(getattr(module, "_is_replica", False))
+    own = module.__dict__  # where a module has no attribute of a name, PyTorch searches for long
+    return bool(own.get("_is_replica") or (_COMPILED in own.get("_modules", ()) and getattr(module, "_is_replica", False)))
 
 
 def is_data_parallel(module: nn.Module) -> bool:
@@ -24,14 +26,15 @@ def is_data_parallel(module: nn.Module) -> bool:
 
 
 def is_wrapper(module: nn.Module) -> bool:
-    return is_data_parallel(module) or isinstance(module, nn.parallel.DistributedDataParallel)
+    kinds = type(module).__mro__  # to ask isinstance() of an abstract class takes longer
+    return DATA_PARALLEL in kinds or nn.parallel.DistributedDataParallel in kinds
 
 
 def inner_of(module: nn.Module) -> nn.Module:
     """The module that a wrapper, or torch.compile, was given; else the module itself."""
     if is_replica(module):
         return module  # one of torch.compile may have itself inside
-    inner = module.module if is_wrapper(module) else module.__dict__.get("_modules", {}).get("_orig_mod")
+    inner = module.module if is_wrapper(module) else module.__dict__.get("_modules", {}).get(_COMPILED)
     return inner_of(inner) if isinstance(inner, nn.Module) else module
 
 

@@ -81,11 +81,11 @@ def tensors_in(what: Any, depth: int = 0) -> Iterable[torch.Tensor]:
         yield what
     elif depth > 4:
         return
-    elif isinstance(what, Mapping):
-        for x in what.values():
-            yield from tensors_in(x, depth + 1)
     elif isinstance(what, (list, tuple)):
         for x in what:
+            yield from tensors_in(x, depth + 1)
+    elif isinstance(what, Mapping):
+        for x in what.values():
             yield from tensors_in(x, depth + 1)
     elif hasattr(what, "__dataclass_fields__"):
         for name in what.__dataclass_fields__:

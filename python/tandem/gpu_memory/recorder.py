@@ -18,7 +18,7 @@ from tandem.gpu_memory import history
 from tandem.gpu_memory.annotated import annotate, dump
 from tandem.gpu_memory.builder import Recording, build, shares_of
 from tandem.gpu_memory.communicators import Communicators
-from tandem.gpu_memory.held import note_held, note_tensors
+from tandem.gpu_memory.held import note_held, note_older
 from tandem.gpu_memory.marks import Marks
 from tandem.gpu_memory.module_hooks import ModuleHooks
 from tandem.gpu_memory.notes import Notes
@@ -81,7 +81,7 @@ class Recorder:
 
     def note_older(self) -> None:
         """A step that begins now may have tensors of the one before, and let go of them."""
-        note_tensors(self._notes)
+        note_older(self._notes, self._modules.names)
 
     def stop(self, failure: BaseException | None = None) -> None:
         """Ends the recording; after torch.OutOfMemoryError the report is of the moment of the failed allocation."""

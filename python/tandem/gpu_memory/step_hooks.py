@@ -173,24 +173,17 @@ class StepHooks:
         self._in_update = True
         for group in optimizer.param_groups:
             for x in group["params"]:
-                self._notes.add(x, causes.PARAMETER, self._name(x))
                 if x.grad is not None:
                     self._notes.add(x.grad, causes.GRADIENT, self._name(x))
-        self._note_state(optimizer)  # an update may replace it
         self._marks.set("update")
 
     def _after_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         if not self._active:
             return
-        self._note_state(optimizer)
         self._marks.set("between")
         for listener in self.after_update:
             listener(optimizer)
         self._in_update = False
-
-    def _note_state(self, optimizer: torch.optim.Optimizer) -> None:
-        for x, state in optimizer.state.items():
-            self._notes.add(state, causes.OPTIMIZER_STATE, self._name(x))
 
 
 def _remove(handles: list[Any]) -> None:
