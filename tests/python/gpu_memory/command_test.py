@@ -36,6 +36,11 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(done.status, 1)
         self.assertIn("write torchrun ... -m tandem memory PROGRAM.py", done.errors)
 
+    def test_a_module_that_is_not_there(self):
+        for command in ("run", "memory"):
+            done = tandem(command, "-m", "nowhere.train", "--lr", "1")
+            self.assertEqual((done.status, done.errors), (1, f"tandem: {command}: there is no module nowhere.train\n"))
+
     def test_devices_that_are_none(self):
         for devices in ("gpu:4", "cuda:0", "cuda:x", "cuda"):
             done = tandem("memory", "--devices", devices, "train.py")
