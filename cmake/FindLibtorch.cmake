@@ -21,7 +21,7 @@ mark_as_advanced(LIBTORCH_INCLUDE_DIR LIBTORCH_LIBRARY LIBTORCH_C10_LIBRARY)
 
 include("${CMAKE_CURRENT_LIST_DIR}/TandemHeaderVersion.cmake")
 set(_libtorch_version "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h")
-if(NOT EXISTS "${_libtorch_version}")  # before PyTorch 2.9
+if(NOT EXISTS "${_libtorch_version}")  # before PyTorch 2.10
   set(_libtorch_version "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include/torch/version.h")
 endif()
 tandem_header_version(LIBTORCH_VERSION "${_libtorch_version}"

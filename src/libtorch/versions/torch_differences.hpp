@@ -22,8 +22,10 @@
 
 #if __has_include(<torch/headeronly/version.h>)
 #include <torch/headeronly/version.h>
-#else  // before 2.9
+#else  // before 2.10
 #include <torch/version.h>
+#endif
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 9
 #define TANDEM_TORCH_BEFORE_2_9
 #if __has_include(<c10/cuda/impl/cuda_cmake_macros.h>)
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -68,7 +70,9 @@ inline at::Tensor borrowed_by_torch(const Tensor& x) {
 
 inline Tensor borrowed_from_torch(const at::Tensor& x, Device device) {
 #ifdef TANDEM_TORCH_BEFORE_2_9
-  return from_dlpack(at::toDLPack(x), device);
+  DLManagedTensor* const lent = at::toDLPack(x);
+  lent->dl_tensor.strides = x.strides().data();  // else 1 where a dimension has one element
+  return from_dlpack(lent, device);
 #else
   return from_dlpack(at::toDLPackVersioned(x), device);
 #endif
