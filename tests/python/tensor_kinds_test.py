@@ -15,7 +15,7 @@ class Complex(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(3, 2, dtype=torch.complex128).t())  # no dense rows
         self.phase = nn.Parameter(torch.tensor(1 + 2j, dtype=torch.complex128))
-        self.register_buffer("shift", torch.tensor([1j, 2, 3], dtype=torch.complex128))
+        self.register_buffer("shift", torch.tensor([[1j, 2, 3]], dtype=torch.complex128))  # of one row
 
     def forward(self, x):
         return (torch.complex(x, x) @ self.weight * self.phase.conj() + self.shift).abs()
