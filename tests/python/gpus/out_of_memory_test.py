@@ -54,6 +54,10 @@ class OutOfMemoryTest(unittest.TestCase):
         with torch.cuda.device(gpu):  # PyTorch 2.8 leaves this GPU the current one
             torch.cuda.set_per_process_memory_fraction(nbytes / torch.cuda.get_device_properties(gpu).total_memory)
 
+    def allowed_fractions(self):
+        with torch.cuda.device(0):  # likewise
+            return [torch.cuda.get_per_process_memory_fraction(gpu) for gpu in (0, 1)]
+
     def check_gradients(self, model, batch):
         one = model_on_gpu().cpu()
         loss_of(one, [x.cpu() for x in batch]).backward()
@@ -105,13 +109,13 @@ class OutOfMemoryTest(unittest.TestCase):
     def test_a_limit_of_the_first_gpu_by_its_short_name(self):
         wrapper = tandem.DataParallel(model_on_gpu(), devices="cuda@100MiB,cuda:1")
         self.assertEqual(wrapper.device_ids, [0, 1])
-        self.assertEqual([torch.cuda.get_per_process_memory_fraction(gpu) < 1 for gpu in (0, 1)], [True, False])
+        self.assertEqual([fraction < 1 for fraction in self.allowed_fractions()], [True, False])
 
     def test_a_wrapper_that_is_refused_limits_nothing(self):
         for options in ({"mode": "fast"}, {"chunks": "fast"}):
             with self.assertRaises(tandem.InvalidArgument):
                 tandem.DataParallel(model_on_gpu(), devices="cuda:0@100MiB,cuda:1@100MiB", **options)
-            self.assertEqual([torch.cuda.get_per_process_memory_fraction(gpu) for gpu in (0, 1)], [1, 1])
+            self.assertEqual(self.allowed_fractions(), [1, 1])
 
     def test_the_largest_batch_fits_and_one_more_row_does_not(self):
         wrapper = tandem.DataParallel(model_on_gpu(), devices="cuda:0@160MiB,cuda:1@100MiB", chunks="planned")
