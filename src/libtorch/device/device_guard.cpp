@@ -13,7 +13,6 @@ namespace tandem::libtorch {
 namespace {
 
 using c10::DeviceIndex;
-using c10::Stream;
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
@@ -42,26 +41,30 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return static_cast<DeviceIndex>(registered_devices());
   }
 
-  Stream getStream(c10::Device device) const override { return stream_of(device); }
-  Stream getDefaultStream(c10::Device device) const override { return stream_of(device); }
-  Stream getNewStream(c10::Device device, int) const override { return stream_of(device); }
-  Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
+  c10::Stream getStream(c10::Device device) const override { return stream_of(device); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return stream_of(device); }
+  c10::Stream getNewStream(c10::Device device, int) const override { return stream_of(device); }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
     return stream_of(device);
   }
-  Stream exchangeStream(Stream stream) const override { return stream_of(stream.device()); }
-  bool queryStream(const Stream&) const override { return true; }
-  void synchronizeStream(const Stream&) const override {}
+  c10::Stream exchangeStream(c10::Stream stream) const override {
+    return stream_of(stream.device());
+  }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override {}
   void synchronizeDevice(DeviceIndex) const override {}
 
-  void record(void** event, const Stream&, DeviceIndex, c10::EventFlag) const override {
+  void record(void** event, const c10::Stream&, DeviceIndex, c10::EventFlag) const override {
     *event = const_cast<Guard*>(this);  // any address: null would be an event never recorded
   }
-  void block(void*, const Stream&) const override {}
+  void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }
   void synchronizeEvent(void*) const override {}
 
  private:
-  static Stream stream_of(c10::Device device) { return Stream(Stream::DEFAULT, device); }
+  static c10::Stream stream_of(c10::Device device) {
+    return c10::Stream(c10::Stream::DEFAULT, device);
+  }
 };
 
 }  // namespace

@@ -16,13 +16,10 @@
 namespace tandem::libtorch {
 namespace {
 
-using at::Scalar;
-using at::Tensor;
-
 /// Calls `op`, which is called `name`, with the host's views of the tensors, one of which at least
 /// is a virtual device's.
 template <class Op, class... Tensors>
-Tensor on_host(const char* name, Op op, const Tensors&... tensors) {
+at::Tensor on_host(const char* name, Op op, const Tensors&... tensors) {
   HostViews views;
   const auto call = [&](const auto&... host) {
     const HostKernelScope kernel(name, views.device()->index());
@@ -32,38 +29,43 @@ Tensor on_host(const char* name, Op op, const Tensors&... tensors) {
   return views.to_device(std::apply(call, host));
 }
 
-Tensor addmm(
-    const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+at::Tensor addmm(const at::Tensor& x,
+                 const at::Tensor& a,
+                 const at::Tensor& b,
+                 const at::Scalar& beta,
+                 const at::Scalar& alpha) {
   return on_host(
       "addmm", [&](auto& u, auto& v, auto& w) { return at::addmm(u, v, w, beta, alpha); }, x, a, b);
 }
 
-Tensor mm(const Tensor& a, const Tensor& b) {
+at::Tensor mm(const at::Tensor& a, const at::Tensor& b) {
   return on_host(
       "mm", [](auto& u, auto& v) { return at::mm(u, v); }, a, b);
 }
 
-Tensor bmm(const Tensor& a, const Tensor& b) {
+at::Tensor bmm(const at::Tensor& a, const at::Tensor& b) {
   return on_host(
       "bmm", [](auto& u, auto& v) { return at::bmm(u, v); }, a, b);
 }
 
-Tensor add(const Tensor& a, const Tensor& b, const Scalar& alpha) {
+at::Tensor add(const at::Tensor& a, const at::Tensor& b, const at::Scalar& alpha) {
   return on_host(
       "add", [&](auto& u, auto& v) { return at::add(u, v, alpha); }, a, b);
 }
 
-Tensor mul(const Tensor& a, const Tensor& b) {
+at::Tensor mul(const at::Tensor& a, const at::Tensor& b) {
   return on_host(
       "mul", [](auto& u, auto& v) { return at::mul(u, v); }, a, b);
 }
 
-Tensor relu(const Tensor& x) {
+at::Tensor relu(const at::Tensor& x) {
   return on_host(
       "relu", [](auto& u) { return at::relu(u); }, x);
 }
 
-Tensor threshold_backward(const Tensor& dy, const Tensor& x, const Scalar& threshold) {
+at::Tensor threshold_backward(const at::Tensor& dy,
+                              const at::Tensor& x,
+                              const at::Scalar& threshold) {
   return on_host(
       "threshold_backward",
       [&](auto& u, auto& v) { return at::threshold_backward(u, v, threshold); },
@@ -71,12 +73,12 @@ Tensor threshold_backward(const Tensor& dy, const Tensor& x, const Scalar& thres
       x);
 }
 
-Tensor gelu(const Tensor& x, c10::string_view approximate) {
+at::Tensor gelu(const at::Tensor& x, c10::string_view approximate) {
   return on_host(
       "gelu", [&](auto& u) { return at::gelu(u, approximate); }, x);
 }
 
-Tensor gelu_backward(const Tensor& dy, const Tensor& x, c10::string_view approximate) {
+at::Tensor gelu_backward(const at::Tensor& dy, const at::Tensor& x, c10::string_view approximate) {
   return on_host(
       "gelu_backward",
       [&](auto& u, auto& v) { return at::gelu_backward(u, v, approximate); },
@@ -84,10 +86,10 @@ Tensor gelu_backward(const Tensor& dy, const Tensor& x, c10::string_view approxi
       x);
 }
 
-Tensor sum(const Tensor& x,
-           at::OptionalIntArrayRef dim,
-           bool keepdim,
-           std::optional<at::ScalarType> dtype) {
+at::Tensor sum(const at::Tensor& x,
+               at::OptionalIntArrayRef dim,
+               bool keepdim,
+               std::optional<at::ScalarType> dtype) {
   return on_host(
       "sum", [&](auto& u) { return at::sum(u, dim, keepdim, dtype); }, x);
 }
