@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "tandem/core/dtype.hpp"
+#include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/stream.hpp"
 
 #include "kernels/adam.hpp"
@@ -79,6 +82,17 @@ class RegisteredKernels : public GpuKernels {
 
   // Updates.
 
+  /// Takes memory for what an optimizer's updates on a device compute in between, which they use
+  /// for as long as the result lives: they come after a step's vote, where memory must not be
+  /// refused. What is reserved already is enough for who asks again.
+  ///
+  /// @param optimizer  its name, such as "RMSprop". @param nbytes  of its largest range of
+  ///                   parameters there.
+  /// @return  null: they need none.
+  /// @throws OutOfMemory
+  virtual std::shared_ptr<void> reserve(LogicalDevice& device,
+                                        std::string_view optimizer,
+                                        std::size_t nbytes) = 0;
   virtual void sgd(const Stream& stream,
                    DType t,
                    std::int64_t n,

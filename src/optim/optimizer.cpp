@@ -4,6 +4,7 @@
 #include "tandem/optim/optimizer.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -11,7 +12,9 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/dispatch.hpp"
 
+#include "kernels/gpu_kernels.hpp"
 #include "optim/gradients.hpp"
 #include "optim/option_names.hpp"
 #include "optim/state_layout.hpp"
@@ -86,6 +89,23 @@ std::vector<double> starts_of(const std::vector<NumberSpec>& numbers) {
   for (const NumberSpec& number : numbers)
     starts.push_back(number.start);
   return starts;
+}
+
+/// Memory of each device for what its updates compute in between, where another library's ops do.
+std::vector<std::shared_ptr<void>> reserve(const std::string& optimizer,
+                                           const std::vector<detail::RunUpdate>& updates) {
+  std::map<LogicalDevice*, std::size_t> most;
+  for (const detail::RunUpdate& update : updates) {
+    const Tensor& param = update.slice.param;
+    const Stream& stream = param.stream();
+    if (stream.native() == nullptr || tandem::detail::takes_launches(stream)) continue;
+    std::size_t& nbytes = most[&param.buffer().logical_device()];
+    nbytes = std::max(nbytes, param.nbytes());
+  }
+  std::vector<std::shared_ptr<void>> reserved;
+  for (const auto& [device, nbytes] : most)
+    reserved.push_back(kernels::registered_kernels().reserve(*device, optimizer, nbytes));
+  return reserved;
 }
 
 void check_types(const std::string& who, const detail::StateLayout& layout) {
@@ -196,6 +216,7 @@ void Optimizer::prepare(OptimizerStepOptions options) {
   layout_->attach_state(updates, specs);
   for (const auto& sharing : layout_->sharings())
     sharing->agree();
+  layout_->reserved = reserve(name_, updates);
   layout_->prepared = std::move(updates);
 }
 
@@ -244,6 +265,7 @@ std::exception_ptr Optimizer::end_commit(std::exception_ptr error) noexcept {
   else
     poisoned_ = true;
   layout_->prepared.clear();
+  layout_->reserved.clear();
   return error;
 }
 

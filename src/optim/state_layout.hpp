@@ -117,7 +117,8 @@ class StateLayout {
   /// The same, as before the first step; where it is not allocated, nothing.
   void fill_state(const Member& member, const StateSpec& spec);
 
-  std::vector<RunUpdate> prepared;  ///< the updates of the step that is prepared
+  std::vector<RunUpdate> prepared;              ///< the updates of the step that is prepared
+  std::vector<std::shared_ptr<void>> reserved;  ///< memory that they will use, by device
 
  private:
   void bind_loose() const;

@@ -7,7 +7,7 @@
 namespace tandem::libtorch {
 
 /// The kernels of a step by PyTorch's ops, on the memory that tandem's tensors have. Sums of 16-bit
-/// floats are made in f32, and rounded once. An update takes memory for a piece of the arena.
+/// floats are made in f32, and rounded once.
 class TorchGpuKernels final : public kernels::RegisteredKernels {
  public:
   void sum_ranks(const Stream& stream,
@@ -52,6 +52,9 @@ class TorchGpuKernels final : public kernels::RegisteredKernels {
                const void* x,
                void* average) override;
   void swap(const Stream& stream, DType t, std::int64_t n, void* a, void* b) override;
+  std::shared_ptr<void> reserve(LogicalDevice& device,
+                                std::string_view optimizer,
+                                std::size_t nbytes) override;
   void sgd(const Stream& stream,
            DType t,
            std::int64_t n,

@@ -29,6 +29,8 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "gpu/gpus.hpp"
+#include "libtorch/gpu/update_space.hpp"
+#include "libtorch/versions/torch_differences.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -212,15 +214,34 @@ TEST_P(TorchGpusExchangeTest, WorkBeforeAndAfterIsInOrder) {
   }
 }
 
-/// The parameter after some steps of an optimizer that `make(params)` gives.
+/// Blocks that PyTorch's allocator has given out of a GPU's memory.
+std::int64_t allocations(int index) {
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const auto stats = allocator_of_gpus().getDeviceStats(static_cast<c10::DeviceIndex>(index));
+  return stats.allocation[kAll].allocated;
+}
+
+/// `pattern` over and over, n elements.
+std::vector<double> repeated(const std::vector<double>& pattern, std::size_t n) {
+  std::vector<double> all(n);
+  for (std::size_t i = 0; i < n; ++i)
+    all[i] = pattern[i % pattern.size()];
+  return all;
+}
+
+/// A parameter of n elements after some steps of an optimizer that `make(params)` gives. On a GPU
+/// no step takes memory after it was prepared.
 template <class Make>
-std::vector<double> after_steps(Make make, Device device) {
-  Tensor p = values({1, -2, 3, 0.5, 0}, device);
+std::vector<double> after_steps(Make make, Device device, std::size_t n) {
+  Tensor p = values(repeated({1, -2, 3, 0.5, 0}, n), device);
   p.requires_grad_();
   const auto optimizer = make(std::vector<Tensor>{p});
   for (const double g : {0.5, -1.0, 0.25}) {
-    p.set_grad(values({g, 2 * g, 1, -g, 0}, device));
-    optimizer->step();
+    p.set_grad(values(repeated({g, 2 * g, 1, -g, 0}, n), device));
+    optimizer->prepare();
+    const std::int64_t before = allocations(0);
+    EXPECT_EQ(optimizer->commit(), nullptr);
+    EXPECT_EQ(allocations(0), before);
   }
   return p.to_doubles();
 }
@@ -232,26 +253,43 @@ auto make_of(Options options) {
   };
 }
 
-TEST_F(TorchGpusTest, UpdatesAreThoseOfTheHost) {
-  const auto check = [](const char* name, auto make) {
-    SCOPED_TRACE(name);
-    const std::vector<double> here = after_steps(make, Device{}), there = after_steps(make, gpu(0));
-    for (std::size_t i = 0; i < here.size(); ++i)
-      EXPECT_NEAR(here[i], there[i], 2e-6) << i;
-  };
-  check("sgd", make_of<optim::SGD>(optim::SGDOptions{.lr = 0.1, .weight_decay = 0.01}));
-  check("momentum",
-        make_of<optim::SGD>(optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true}));
-  check(
-      "rmsprop",
-      make_of<optim::RMSprop>(optim::RMSpropOptions{.lr = 0.1, .momentum = 0.5, .centered = true}));
-  check("adagrad", make_of<optim::Adagrad>(optim::AdagradOptions{.lr = 0.1}));
-  check("adadelta", make_of<optim::Adadelta>(optim::AdadeltaOptions{.lr = 0.5}));
-  check("adam", make_of<optim::Adam>(optim::AdamOptions{.lr = 0.1, .weight_decay = 0.01}));
-  check("adamw", make_of<optim::AdamW>(optim::AdamWOptions{.lr = 0.1}));
-  check("nadam", make_of<optim::NAdam>(optim::NAdamOptions{.lr = 0.1}));
-  check("radam", make_of<optim::RAdam>(optim::RAdamOptions{.lr = 0.1}));
-  check("lamb", make_of<optim::LAMB>(optim::LAMBOptions{.lr = 0.1}));
+/// The update of n elements on a GPU beside the host's.
+template <class Make>
+void check_update(const char* name, Make make, std::size_t n = 2500) {
+  SCOPED_TRACE(name);
+  const std::vector<double> here = after_steps(make, Device{}, n),
+                            there = after_steps(make, gpu(0), n);
+  for (std::size_t i = 0; i < n; ++i)
+    ASSERT_NEAR(here[i], there[i], 2e-6) << i;
+}
+
+TEST_F(TorchGpusTest, UpdatesAreThoseOfTheHostAndTakeNoMemory) {
+  using optim::LAMBOptions;
+  using optim::RMSpropOptions;
+  check_update("sgd", make_of<optim::SGD>(optim::SGDOptions{.lr = 0.1, .weight_decay = 0.01}));
+  check_update(
+      "momentum",
+      make_of<optim::SGD>(optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true}));
+  check_update("rmsprop", make_of<optim::RMSprop>(RMSpropOptions{.lr = 0.1, .weight_decay = 0.1}));
+  check_update(
+      "centered",
+      make_of<optim::RMSprop>(RMSpropOptions{.lr = 0.1, .momentum = 0.5, .centered = true}));
+  check_update("adagrad",
+               make_of<optim::Adagrad>(optim::AdagradOptions{.lr = 0.1, .weight_decay = 0.1}));
+  check_update("adadelta",
+               make_of<optim::Adadelta>(optim::AdadeltaOptions{.lr = 0.5, .weight_decay = 0.1}));
+  check_update("adam", make_of<optim::Adam>(optim::AdamOptions{.lr = 0.1, .weight_decay = 0.01}));
+  check_update("adamw", make_of<optim::AdamW>(optim::AdamWOptions{.lr = 0.1}));
+  check_update("nadam", make_of<optim::NAdam>(optim::NAdamOptions{.lr = 0.1, .weight_decay = 0.1}));
+  check_update("radam", make_of<optim::RAdam>(optim::RAdamOptions{.lr = 0.1, .weight_decay = 0.1}));
+  for (const std::size_t n : {std::size_t{5}, std::size_t{1024}, std::size_t{2500}})
+    check_update("lamb", make_of<optim::LAMB>(LAMBOptions{.lr = 0.1, .weight_decay = 0.1}), n);
+}
+
+TEST_F(TorchGpusTest, UpdatesOfSeveralPiecesAreThoseOfTheHost) {
+  const auto n = static_cast<std::size_t>(UpdateSpace::piece(DType::f32)) + 1030;
+  check_update("rmsprop", make_of<optim::RMSprop>(optim::RMSpropOptions{.lr = 0.1}), n);
+  check_update("lamb", make_of<optim::LAMB>(optim::LAMBOptions{.lr = 0.1}), n);
 }
 
 TEST_F(TorchGpusTest, ARecordHasTheTimesOfItsStreams) {

@@ -30,12 +30,12 @@ def loss_of(model, batch):
 class Training:
     """A model with a wrapper and an update that is shared. Every one makes the same steps."""
 
-    def __init__(self, mode):
+    def __init__(self, mode, kind=torch.optim.Adam):
         torch.manual_seed(1)
         self.mode = mode
         self.model = Net().cuda()
         self.wrapper = tandem.DataParallel(self.model, mode=mode, chunk_sizes=[3, 2, 2, 1], deadline=20.0)
-        self.optimizer = tandem.Optimizer(self.wrapper, torch.optim.Adam, lr=0.05)
+        self.optimizer = tandem.Optimizer(self.wrapper, kind, lr=0.05)
         self.batch = torch.randn(8, 6).cuda(), torch.randn(8, 3).cuda()
         self.steps = 0  # that had an effect
 
@@ -50,9 +50,9 @@ class Training:
 
 
 class FailedStepsTest(unittest.TestCase):
-    def states(self, mode, steps):
+    def states(self, mode, steps, **options):
         """Those after 0 to `steps` steps without a failure."""
-        training, states = Training(mode), []
+        training, states = Training(mode, **options), []
         for _ in range(steps + 1):
             states.append(training.state())
             training.step()
@@ -97,17 +97,18 @@ class FailedStepsTest(unittest.TestCase):
         for x, y in zip(torch.utils._pytree.tree_leaves(found), torch.utils._pytree.tree_leaves(wanted), strict=True):
             self.assertTrue(torch.equal(x, y) if isinstance(x, torch.Tensor) else x == y, text)
 
-    def ends_of(self, mode, failures_of, warm_steps=1):
+    def ends_of(self, mode, failures_of, warm_steps=1, **options):
         """What becomes of steps of a mode with a failure each: {end: how often}
 
         failures_of  (calls of a step by name): the failures.
         warm_steps   before it: what is made once is there.
+        options      of the Training.
         """
         most = warm_steps + 8
-        states = self.states(mode, most + 2)
+        states = self.states(mode, most + 2, **options)
 
         def training():
-            made = Training(mode)
+            made = Training(mode, **options)
             for _ in range(warm_steps):
                 made.step()
             return made

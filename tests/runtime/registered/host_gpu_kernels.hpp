@@ -59,6 +59,9 @@ class HostGpuKernels final : public RegisteredKernels {
   void swap(const Stream&, DType t, std::int64_t n, void* a, void* b) override {
     kernels::swap(host_, t, n, a, b);
   }
+  std::shared_ptr<void> reserve(LogicalDevice&, std::string_view, std::size_t) override {
+    return nullptr;  // these updates compute nothing in between
+  }
   void sgd(const Stream&,
            DType t,
            std::int64_t n,
