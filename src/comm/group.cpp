@@ -57,49 +57,52 @@ bool ranks_share_gpus(const NcclApi& nccl) {
   return version >= kFirst && on != nullptr && std::string_view(on) == "1";
 }
 
-/// Each device has a GPU of its own, whose streams NCCL can be given.
-void check_for_nccl(std::span<const Device> devices, const NcclApi& nccl) {
+/// Why NCCL cannot serve these GPUs: not each is one of its own, whose streams NCCL can be given.
+std::string nccl_refusal(std::span<const Device> devices, const NcclApi& nccl) {
   const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
   if (devices.size() > 1 && blocking != nullptr && std::string_view(blocking) == "1") {
-    refuse(
-        "with CUDA_LAUNCH_BLOCKING=1 the launch of one GPU's collective waits for its end, and "
-        "so for the launches on the other GPUs; unset it, or use backend local");
+    return "with CUDA_LAUNCH_BLOCKING=1 the launch of one GPU's collective waits for its end, and "
+           "so for the launches on the other GPUs; unset it, or use backend local";
   }
   for (auto d = devices.begin(); d != devices.end(); ++d) {
     const GpuDevice& own = *logical_device(*d).gpu();
     if (own.side_stream()->handle() == nullptr)
-      refuse(concat(*d, " has no stream of CUDA's that NCCL could use; use backend local"));
+      return concat(*d, " has no stream of CUDA's that NCCL could use; use backend local");
     const auto other = std::find_if(devices.begin(), d, [&](Device o) {
       return logical_device(o).gpu()->ordinal() == own.ordinal();
     });
     if (other != d && !ranks_share_gpus(nccl)) {
-      refuse(concat(*other,
+      return concat(*other,
                     " and ",
                     *d,
                     " are on one GPU, but NCCL allows one rank per GPU (NCCL 2.30 and later "
-                    "allow more with NCCL_MULTI_RANK_GPU_ENABLE=1); use backend local"));
+                    "allow more with NCCL_MULTI_RANK_GPU_ENABLE=1); use backend local");
     }
   }
+  return "";
 }
 
 }  // namespace
 
+std::string backend_refusal(std::span<const Device> devices, Backend backend) {
+  if (backend == Backend::local) return "";
+  for (const Device d : devices)
+    if (d.type != DeviceType::cuda)
+      return concat(d, " is not a GPU, but NCCL needs GPUs; use backend local");
+  const auto nccl = find_nccl();
+  if (nccl) return nccl_refusal(devices, *nccl);
+  return "this build has no NCCL, and no other library of the process has loaded one, as PyTorch's "
+         "for CUDA does; install NCCL 2.18 or later, configure with -D TANDEM_CUDA=ON -D "
+         "TANDEM_NCCL=ON (and -D NCCL_ROOT=the folder that it is in), or use backend local";
+}
+
 std::shared_ptr<SharedTransport> make_transport(std::span<const Device> devices,
                                                 const GroupOptions& options) {
   if (options.backend == Backend::local) return nullptr;
-  for (const Device d : devices)
-    if (d.type != DeviceType::cuda)
-      refuse(concat(d, " is not a GPU, but NCCL needs GPUs; use backend local"));
-  const auto nccl = find_nccl();
-  if (!nccl) {
-    refuse(
-        "this build has no NCCL, and no other library of the process has loaded one, as PyTorch's "
-        "for CUDA does; install NCCL 2.18 or later, configure with -D TANDEM_CUDA=ON -D "
-        "TANDEM_NCCL=ON (and -D NCCL_ROOT=the folder that it is in), or use backend local");
-  }
-  check_for_nccl(devices, *nccl);
+  const std::string refusal = backend_refusal(devices, options.backend);
+  if (!refusal.empty()) refuse(refusal);
   auto links = std::make_shared<NcclLinks>(
-      *nccl, std::vector(devices.begin(), devices.end()), options.timeout);
+      *find_nccl(), std::vector(devices.begin(), devices.end()), options.timeout);
   links->connect();
   return std::make_shared<SharedTransport>(std::move(links), options.timeout);
 }

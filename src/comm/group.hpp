@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tandem/comm/group.hpp"
@@ -11,6 +12,10 @@
 #include "comm/transport_cache.hpp"
 
 namespace tandem::comm {
+
+/// Why these devices of one process cannot exchange by the backend, with what to do; empty: they
+/// can.
+std::string backend_refusal(std::span<const Device> devices, Backend backend);
 
 /// The transport that the options' backend needs; null for the local one.
 ///

@@ -131,7 +131,7 @@ class UsageTest(ProgramTest):
         self.refuse(*run, "--mode", "single", "--gpu0-bsz", "4", says=["--mode single", "--gpu0-bsz"])
         self.refuse(*run, "--mode", "dp-classic", "--accumulate", "2",
                     says=["--accumulate", "--loss-in-replica"])
-        self.refuse(*run, "--backend", "nccl", says=["--backend nccl", "use local"])
+        self.refuse(*run, "--backend", "nccl", says=["--backend nccl: cpu:0 is not a GPU; use local"])
         self.refuse(*run, "--output-device", "gpu:1", says=["--output-device", "gpu"])
 
     def test_resume_without_checkpoint(self):

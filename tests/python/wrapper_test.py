@@ -271,6 +271,7 @@ class WrapperTest(unittest.TestCase):
     def test_wrong_options_are_refused(self):
         for options, text in (({"gpu0_bsz": "many"}, "gpu0_bsz is 'many', but an int is wanted"),
                               ({"mode": "fast"}, "mode is 'fast'; give one of 'classic'"),
+                              ({"backend": "nccl"}, "^DataParallel: backend is nccl: cpu:0 is not a GPU, but NCCL needs GPUs; use backend local"),
                               ({"mod": "server"}, "there is no option 'mod'; there are 'accumulate', .*'gpu0_bsz', .*'mode'")):
             with self.subTest(options), self.assertRaisesRegex(tandem.InvalidArgument, text):
                 tandem.DataParallel(models.Mlp(), **options)

@@ -39,13 +39,13 @@ comm::Backend BackendChoice::backend() const {
 
 void BackendChoice::check_serves(const std::vector<Device>& devices) const {
   if (backend() != comm::Backend::nccl) return;
-  if (!has_nccl)
-    throw UsageError(
-        "--backend nccl: this build has no NCCL; use local, or configure with -D TANDEM_NCCL=ON");
   for (const Device d : devices) {
     if (d.type != DeviceType::cuda)
       throw UsageError(tandem::detail::concat("--backend nccl: ", d, " is not a GPU; use local"));
   }
+  if (!has_nccl)
+    throw UsageError(
+        "--backend nccl: this build has no NCCL; use local, or configure with -D TANDEM_NCCL=ON");
 }
 
 }  // namespace tandem::cli

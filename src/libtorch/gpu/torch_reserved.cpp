@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/torch_out_of_memory.hpp"
 #include "libtorch/versions/torch_differences.hpp"
+#include "runtime/gpu/devices_of_gpu.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -21,11 +23,14 @@ std::string said_of_memory(const c10::Error& e) {
   return text.substr(0, std::min(text.find(" If reserved but unallocated"), text.find('\n')));
 }
 
-std::string text_of(const std::string& device, const std::string& said) {
+/// Where a GPU has several devices, nobody knows how many rows each has room for.
+std::string text_of(const std::string& device, int ordinal, const std::string& said) {
   const std::string place = "out of memory on ";
+  const bool is_shared = devices_of_gpu(ordinal).size() > 1;
   return (said.starts_with(place) ? said : place + device + ": " + said) +
          " Use a smaller batch or chunk on " + device +
-         ", or on_oom=\"replan\", which gives it fewer rows";
+         (is_shared ? ", or fewer devices on GPU " + std::to_string(ordinal)
+                    : ", or on_oom=\"replan\", which gives it fewer rows");
 }
 
 }  // namespace
@@ -56,6 +61,6 @@ void begin_reserved_peak(int ordinal) {
 
 TorchOutOfMemory::TorchOutOfMemory(const std::string& device, int ordinal, const c10::Error& said)
     : OutOfMemory(device, 0, reserved_of(ordinal).now, reserved_of(ordinal).most, {}),
-      text_(text_of(device, said_of_memory(said))) {}
+      text_(text_of(device, ordinal, said_of_memory(said))) {}
 
 }  // namespace tandem::libtorch

@@ -4,11 +4,15 @@
 #include "parallel/options/check_options.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/world/world.hpp"
 
+#include "comm/group.hpp"
 #include "parallel/update/mode_rules.hpp"
+#include "runtime/gpu/step_memory.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -68,6 +72,31 @@ void check_whole_tensors(const DataParallelOptions& options) {
                "; leave it out, or change the mode");
 }
 
+/// Plans are made of what each device's memory is seen to need.
+void check_memory(const ChunkPolicy& policy,
+                  const DataParallelOptions& options,
+                  const std::vector<Device>& devices) {
+  if (!policy.wants_model() && options.on_oom == OnOutOfMemory::error) return;
+  for (const Device device : devices) {
+    const LogicalDevice& own = logical_device(device);
+    TANDEM_CHECK(!shares_other_memory(own),
+                 "DataParallel: ",
+                 policy.wants_model() ? "chunks are planned" : "on_oom is replan",
+                 " by the memory of each device, but ",
+                 device,
+                 " shares GPU ",
+                 own.gpu()->ordinal(),
+                 " with other devices, and PyTorch's memory there is that of all; give each device "
+                 "a GPU, or leave it out and give chunk sizes");
+  }
+}
+
+void check_backend(const DataParallelOptions& options, const std::vector<Device>& devices) {
+  if (options.backend != comm::Backend::nccl) return;
+  const std::string refusal = comm::backend_refusal(devices, options.backend);
+  TANDEM_CHECK(refusal.empty(), "DataParallel: backend is nccl: ", refusal);
+}
+
 }  // namespace
 
 std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptions& options) {
@@ -104,6 +133,8 @@ std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptio
         std::find(devices.begin() + static_cast<std::ptrdiff_t>(i) + 1, devices.end(), devices[i]);
     TANDEM_CHECK(again == devices.end(), "DataParallel: ", devices[i], " is listed twice");
   }
+  check_memory(policy, options, devices);
+  check_backend(options, devices);
   return devices;
 }
 

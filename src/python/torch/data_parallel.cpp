@@ -12,6 +12,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "parallel/options/check_options.hpp"
 #include "python/torch/call_python.hpp"
 #include "python/torch/python_optimizer.hpp"
 #include "python/torch/released_lock.hpp"
@@ -98,6 +99,8 @@ DataParallel::DataParallel(nb::object copies, ReadOptions options)
       module_options_(std::move(options.module)),
       outputs_on_host_(options.outputs_on_host),
       replicas_(std::make_shared<std::vector<std::weak_ptr<PythonModule>>>()) {
+  // The replicas are made by the first call: what they would be refused for is refused now.
+  static_cast<void>(parallel::checked(options_.devices, options_));
   module_options_.make = [copies = copies_, replicas = replicas_] {
     const InterpreterLock lock;
     auto made = PythonModule::make(nb::handle(copies.get()).attr("make")());

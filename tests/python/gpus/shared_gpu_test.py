@@ -177,6 +177,25 @@ class SharedGpuTest(unittest.TestCase):
         with self.assertRaisesRegex(InvalidArgument, "cuda:0 has a GPU with other devices, and PyTorch's memory there is that of all"):
             self.wrapped().step_model(on_gpu(), loss_of)
 
+    def test_plans_by_the_memory_of_each_are_refused_at_once(self):
+        for options, what in (({"on_oom": "replan"}, "on_oom is replan"), ({"chunks": "planned"}, "chunks are planned")):
+            with self.subTest(options), self.assertRaisesRegex(
+                InvalidArgument, f"^DataParallel: {what} by the memory of each device, but cuda:. shares GPU . with other devices.*chunk sizes"
+            ):
+                self.wrapped(**options)
+
+    def test_out_of_memory_advises_no_plan(self):
+        wrapper, (x, _) = self.wrapped(), on_gpu(1 << 16)
+        wrapper(x[:12])
+        torch.cuda.empty_cache()
+        torch.cuda.set_per_process_memory_fraction(1e-4, HOME)
+        try:
+            with self.assertRaisesRegex(torch.OutOfMemoryError, r"Use a smaller batch or chunk on cuda:\d, or fewer devices on GPU \d") as caught:
+                wrapper(x)
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0, HOME)
+        self.assertNotIn("replan", str(caught.exception))
+
     def test_the_module_has_to_be_on_their_gpu(self):
         elsewhere = torch.device("cuda", 1 - HOME.index)
         with self.assertRaisesRegex(InvalidArgument, f"on device {HOME}.*found one of them on device: {elsewhere}|'0.weight' is on {elsewhere}"):
@@ -227,8 +246,8 @@ class SharedGpuTest(unittest.TestCase):
         why = "cuda:0 and cuda:1 are on one GPU, but NCCL allows one rank per GPU"
         if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11):
             why = "cuda:0 has no stream of CUDA's that NCCL could use"  # those do not tell it
-        with self.assertRaisesRegex(InvalidArgument, f"{why}.*backend local"):
-            self.wrapped(backend="nccl")(on_gpu()[0])
+        with self.assertRaisesRegex(InvalidArgument, f"^DataParallel: backend is nccl: {why}.*backend local"):
+            self.wrapped(backend="nccl")
 
 
 if __name__ == "__main__":
