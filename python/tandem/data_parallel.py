@@ -171,6 +171,11 @@ class DataParallel(Methods):
         """How outputs without dimensions are combined."""
         return self._options.get("scalars") or "stack"
 
+    def extra_repr(self) -> str:
+        """Devices, and how they train: what moves between them, and by what."""
+        chosen = (f"{name}={self._options.get(name) or usual}" for name, usual in (("mode", "sharded"), ("backend", "local")))
+        return f"devices={','.join(self._options['devices'])}, {', '.join(chosen)}"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _empty, (type(self), self._options["devices"]), self.__getstate__()
 

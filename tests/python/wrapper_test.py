@@ -59,6 +59,10 @@ class WrapperTest(unittest.TestCase):
         self.assertEqual(list(wrapper.state_dict()), ["module." + name for name in model.state_dict()])
         self.assertEqual(wrapper(torch.ones(4, 6)).device, torch.device("tandem:1"))
 
+    def test_its_text_says_how_it_trains(self):
+        for options, text in (({}, "mode=sharded, backend=local"), ({"mode": "server", "backend": "local"}, "mode=server, backend=local")):
+            self.assertIn(f"  devices=cpu:0,cpu:1,cpu:2, {text}\n  (module): Mlp(", repr(tandem.DataParallel(models.Mlp(), **options)))
+
     def test_outputs_are_where_the_module_is(self):
         self.assertEqual(tandem.DataParallel(models.Mlp())(torch.ones(4, 6)).device.type, "cpu")
         on_device = tandem.DataParallel(models.Mlp()).to("tandem:0")

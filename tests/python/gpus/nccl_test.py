@@ -111,6 +111,9 @@ class NcclTest(unittest.TestCase):
             told[backend] = [(link["source"], link["destination"], link["bytes_by_category"]) for link in explained["links"]]
         self.assertEqual(told["nccl"], told["local"])
 
+    def test_its_text_says_so(self):
+        self.assertIn("devices=cuda:0,cuda:1,cuda:2,cuda:3, mode=sharded, backend=nccl\n", repr(tandem.DataParallel(make().cuda(), backend="nccl")))
+
     def test_wrappers_come_and_go(self):
         for _ in range(3):
             model = make(norm=False).cuda()
