@@ -15,6 +15,7 @@ from unittest import mock
 from tandem.errors import InvalidArgument
 
 _EXAMPLE = "such as --replace gpu0_bsz=40,mode=sharded"
+_CHUNKS = ("even", "torch chunk", "free memory", "planned")
 
 
 def _numbers(text: str) -> list[int]:
@@ -23,7 +24,7 @@ def _numbers(text: str) -> list[int]:
 
 def _chunks(text: str) -> str | list[float]:
     """A word, or sizes or weights."""
-    return [float(number) for number in text.split(":")] if ":" in text else text
+    return text if text in _CHUNKS else [float(number) for number in text.split(":")]
 
 
 def _mode(text: str) -> str:
@@ -59,7 +60,8 @@ def options_of(text: str, command: str) -> dict[str, Any]:
         try:
             options[name] = _KINDS[name](value)
         except ValueError:
-            wanted = "numbers, such as chunk_sizes=40:72" if name in ("chunks", "chunk_sizes") else f"a number, {_EXAMPLE}"
+            numbers = "numbers, such as chunk_sizes=40:72"
+            wanted = {"chunks": f"{', '.join(_CHUNKS)} or numbers, such as chunks=1:2", "chunk_sizes": numbers}.get(name, f"a number, {_EXAMPLE}")
             raise InvalidArgument(f"{command}: --replace {part}: {name} is {value!r}; give {wanted}") from None
         if name in WORDS and value not in WORDS[name]:
             raise InvalidArgument(f"{command}: --replace {part}: {name} is {value!r}; give {' or '.join(WORDS[name])}")

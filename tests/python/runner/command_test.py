@@ -242,6 +242,8 @@ class CommandTest(unittest.TestCase):
             (["--replace", "devices=cpu:4"], r"devices are given to run: --devices cpu:4"),
             (["--replace", "gpu0_bsz=few"], r"gpu0_bsz is 'few'; give a number"),
             (["--replace", "chunk_sizes=4:x"], r"chunk_sizes is '4:x'; give numbers, such as chunk_sizes=40:72"),
+            (["--replace", "chunks=fast"], r"chunks is 'fast'; give even, torch chunk, free memory, planned or numbers, such as chunks=1:2"),
+            (["--replace", "chunks=1:x"], r"chunks is '1:x'; give even, torch chunk"),
             (["--replace", "mode=fast"], r"--replace mode=fast: there is no such mode; there are .*sharded"),
             (["--replace", "backend=gloo"], r"--replace backend=gloo: backend is 'gloo'; give local or nccl"),
             (["--replace", "on_oom=retry"], r"on_oom is 'retry'; give error or replan"),
