@@ -59,7 +59,8 @@ def _with_weighted_loss(outputs: Any, weights: list[float]) -> Any:
     def weighted(loss: Any) -> Any:
         if not isinstance(loss, torch.Tensor) or loss.dim() == 0 or loss.numel() != len(weights):
             return loss
-        return loss * torch.tensor(weights, dtype=loss.dtype, device=loss.device).view(loss.shape)
+        shares = torch.tensor(weights, dtype=loss.dtype).to(loss.device, non_blocking=True)  # or the host would wait for the GPU
+        return loss * shares.view(loss.shape)
 
     if isinstance(outputs, dict) and "loss" in outputs:
         outputs["loss"] = weighted(outputs["loss"])

@@ -4,6 +4,7 @@
 #include "tandem/libtorch/detail/replica_loss.hpp"
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include <ATen/ATen.h>
@@ -87,9 +88,11 @@ Tensor record(const at::Tensor& sum) {
 }  // namespace
 
 WeightedSum record_loss(const at::Tensor& sum, double weight) {
-  return {
-      record(sum),
-      scalar(weight, {.dtype = DType::f64, .device = ReplicaScope::current().source()->device()})};
+  const Device device = ReplicaScope::current().source()->device();
+  // The host asks for it at once: a GPU would only give it back, after its forward.
+  if (device.type == DeviceType::cuda)
+    return {record(sum), from_host(std::span<const double>(&weight, 1), {}, Device{})};
+  return {record(sum), scalar(weight, {.dtype = DType::f64, .device = device})};
 }
 
 WeightedSum record_loss(const at::Tensor& sum, const std::optional<at::Tensor>& weight) {
@@ -97,7 +100,10 @@ WeightedSum record_loss(const at::Tensor& sum, const std::optional<at::Tensor>& 
   TANDEM_CHECK(weight->defined() && weight->numel() == 1,
                "step: the weight of a loss must be a scalar, got ",
                describe_loss(*weight));
-  return record_loss(sum, weight->item<double>());
+  if (weight->is_cpu()) return record_loss(sum, weight->item<double>());
+  const Device device = ReplicaScope::current().source()->device();
+  const at::Tensor here = weight->detach().to(torch_device(device), at::kDouble);
+  return {record(sum), from_torch(here.reshape(at::IntArrayRef()), device)};
 }
 
 WeightedSum record_mean_loss(const at::Tensor& mean, RowRange rows) {

@@ -6,12 +6,14 @@ import copy
 import unittest
 
 import torch
+from control import calls
 from torch import nn
 from torch.nn import functional as F
 
 import tandem
 import tandem.parallel
 
+WAITS = {"cudaStreamSynchronize", "cudaEventSynchronize", "cudaDeviceSynchronize"}
 BATCHES = [(8, 6), (7, 6), (3, 6), (1, 6), (12, 6)]  # uneven ones, and of fewer rows than there are GPUs
 MODES = ["server", "classic", "sharded", "ddp"]
 
@@ -72,6 +74,27 @@ class TrainingTest(unittest.TestCase):
                     for batch in batches("cuda"):
                         wrapper.step(batch, loss_of, optimizer)
                     self.check(model, of_one_device(adamw))
+
+    def test_a_weight_of_a_loss_is_waited_for_only_where_a_gpu_has_it(self):
+        def waits_with(weight_of):
+            def loss(model, batch):
+                x, y = batch
+                found = model(x)
+                return F.mse_loss(found, y) if weight_of is None else (F.mse_loss(found, y, reduction="sum"), weight_of(y))
+
+            model = make_model().cuda()
+            wrapper = tandem.DataParallel(model)
+            optimizer = tandem.Optimizer(wrapper, torch.optim.AdamW, lr=0.05)
+            counts = []
+            for batch in batches("cuda")[:2]:  # the first makes what is made once
+                before = calls()
+                wrapper.step(batch, loss, optimizer)
+                counts.append(sum(n - before.get(name, 0) for name, n in calls().items() if name in WAITS))
+            return counts[1]
+
+        of_means = waits_with(None)
+        self.assertEqual(waits_with(lambda y: y.numel()), of_means)
+        self.assertEqual(waits_with(lambda y: torch.isfinite(y).sum()), of_means + torch.cuda.device_count())
 
     def test_devices_and_outputs_are_those_that_are_named(self):
         model = make_model().cuda()
