@@ -64,13 +64,13 @@ class Dropping(nn.Module):
 class Norms(nn.Module):
     """A part with a batch norm, recomputed or not."""
 
-    def __init__(self, reentrant):
+    def __init__(self, reentrant, preserve=True):
         super().__init__()
         self.stem, self.part, self.head = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Tanh()), nn.Linear(4, 2)
-        self.reentrant = reentrant
+        self.reentrant, self.preserve = reentrant, preserve
 
     def forward(self, x):
-        return self.head(checkpoint(self.part, self.stem(x), use_reentrant=self.reentrant))
+        return self.head(checkpoint(self.part, self.stem(x), use_reentrant=self.reentrant, preserve_rng_state=self.preserve))
 
 
 class NormOfSome(nn.Module):
@@ -249,6 +249,16 @@ class BackwardTest(unittest.TestCase):
                 model(torch.randn(6, 4)).sum().backward()
             self.assertLess(time.monotonic() - begin, 30)
         model.step(torch.randn(6, 4), lambda replica, x: (replica(x).sum(), len(x)))
+
+    def test_a_batch_norm_that_is_computed_again_at_no_known_place_is_refused(self):
+        x = torch.randn(6, 4)
+        for reentrant in (True, False):
+            net = Norms(reentrant, preserve=False)
+            model = tandem.DataParallel(net, devices="cpu:3", deadline=60.0)
+            for call in (lambda m=model: m(x).sum().backward(), lambda m=model: m.step(x, lambda replica, x: (replica(x).sum(), len(x)))):
+                with self.subTest(reentrant=reentrant), self.assertRaisesRegex(RuntimeError, "preserve_rng_state=False .* leave preserve_rng_state at True"):
+                    call()
+            tandem.DataParallel(net, devices="cpu:3", batch_norm="per_replica")(x).sum().backward()
 
     def test_a_batch_norm_of_no_values_moves_no_statistics(self):
         for kind in ("synchronised", "per_replica"):

@@ -14,6 +14,7 @@
 #include <ATen/ops/batch_norm_native.h>
 #include <ATen/ops/dropout_native.h>
 #include <ATen/ops/instance_norm_native.h>
+#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 
 #include "tandem/autograd/row_group.hpp"
@@ -31,6 +32,7 @@
 #include "libtorch/kernels/kernel_library.hpp"
 #include "libtorch/modules/backward_meetings.hpp"
 #include "libtorch/modules/replica_scope.hpp"
+#include "libtorch/modules/shared_means.hpp"
 #include "nn/running_statistics.hpp"
 
 namespace tandem::libtorch {
@@ -142,6 +144,17 @@ void check_not_in_reentrant_checkpoint() {
       "batch_norm=\"per_replica\", or let step compute the loss");
 }
 
+/// A checkpoint that keeps no state of generators does not say where in which forward it computes
+/// again.
+void check_place_is_known(const at::Tensor& running_mean) {
+  TANDEM_CHECK(torch::autograd::get_current_graph_task_id() < 0 || !running_mean.defined() ||
+                   !SharedMeans::get().has(running_mean),
+               "batch_norm: a checkpoint with preserve_rng_state=False computes it again in "
+               "backward, where the rows of the other replicas are not known, but its statistics "
+               "are those of the whole batch; leave preserve_rng_state at True, or give the "
+               "wrapper batch_norm=\"per_replica\"");
+}
+
 at::Tensor replica_batch_norm(const at::Tensor& x,
                               const MaybeTensor& weight,
                               const MaybeTensor& bias,
@@ -155,6 +168,7 @@ at::Tensor replica_batch_norm(const at::Tensor& x,
   const BatchNorms::Training* const norm =
       scope == nullptr ? nullptr : scope->batch_norms().find(or_undefined(running_mean));
   if (scope == nullptr || (!training && norm == nullptr)) {
+    if (training && !in_instance_norm) check_place_is_known(or_undefined(running_mean));
     return at::native::batch_norm(
         x, weight, bias, running_mean, running_var, training, momentum, eps, cudnn);
   }
