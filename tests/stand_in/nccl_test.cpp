@@ -133,6 +133,22 @@ TEST_F(StandInNcclTest, AnAbortDropsWhatHasNotRun) {
   EXPECT_EQ(one->read(p, 1), Bytes{1});
 }
 
+TEST_F(StandInNcclTest, RanksWithoutMemoryLeaveNothingOfTheOthers) {
+  const auto free_bytes = [] {
+    std::size_t free = 0, total = 0;
+    EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+    return free;
+  };
+  set_memory(std::size_t{4} << 20);
+  other->allocate((std::size_t{3} << 20) + (std::size_t{1} << 19));  // a communicator takes 1 MiB
+  const std::size_t free = free_bytes(), objects = live_objects();
+  std::array<ncclComm_t, 2> comms{};
+  EXPECT_EQ(ncclCommInitAll(comms.data(), 2, nullptr), ncclUnhandledCudaError);
+  EXPECT_EQ(comms, (std::array<ncclComm_t, 2>{}));
+  EXPECT_EQ(free_bytes(), free);
+  EXPECT_EQ(live_objects(), objects);
+}
+
 TEST_F(StandInNcclTest, MemoryThatNothingPutsBeforeItIsAnIllegalAddress) {
   Pair pair;
   std::uint8_t* const fresh = one->allocate(1);

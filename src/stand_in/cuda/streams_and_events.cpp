@@ -43,9 +43,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned flags) {
 cudaError_t cudaStreamCreate(cudaStream_t* s) {
   return cudaStreamCreateWithPriority(s, 0, 0);
 }
-// Its work goes on, as with CUDA, and its clock may be asked for.
+// Its work goes on, as with CUDA, and its clock may be asked for. The default streams stay.
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
-  return call(__func__, [=](Machine&) { return s->is_destroyed = true, cudaSuccess; });
+  return call(__func__, [=](Machine&) {
+    if (s == nullptr || s == cudaStreamLegacy || s == cudaStreamPerThread)
+      return cudaErrorInvalidResourceHandle;
+    return s->is_destroyed = true, cudaSuccess;
+  });
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t s, int* level) {
   return call(__func__, [=](Machine& m) { return *level = stream_of(m, s)->level, cudaSuccess; });

@@ -153,7 +153,10 @@ int ncclCommInitAll(ncclComm** comms, int n, const int* gpus) {
       m.contexts.insert(gpu);
       comms[r] = make_communicator(
           m, {.clique = clique, .rank = static_cast<std::size_t>(r), .gpu = gpu, .blocks = true});
-      if (comms[r] == nullptr) return nccl_failed(kOutOfMemory);
+      if (comms[r] != nullptr) continue;
+      while (r-- > 0)
+        end_communicator(m, std::shared_ptr(communicators().at(std::exchange(comms[r], nullptr))));
+      return nccl_failed(kOutOfMemory);
     }
     return static_cast<int>(kSuccess);
   });

@@ -175,6 +175,13 @@ class StrictnessTest(StandInTest):
             torch.ones(2, device="cuda:0") + torch.ones((), device="cuda:1")
         torch.ones(2, device="cuda:0") + torch.ones(())  # a number
 
+    def test_default_streams_are_not_destroyed(self):
+        invalid_handle = 400
+        for stream in (0, 1, 2):
+            self.assertEqual(LIBRARY.cudaStreamDestroy(ctypes.c_void_p(stream)), invalid_handle)
+            LIBRARY.cudaGetLastError()  # or PyTorch takes it for its own
+        self.assertEqual((torch.ones(2, device="cuda:0") + 1).tolist(), [2, 2])
+
     def test_graphs_are_refused_by_name(self):
         with torch.cuda.stream(torch.cuda.Stream()), self.assertRaisesRegex(RuntimeError, "not supported by the stand-in"):
             torch.cuda.CUDAGraph().capture_begin()
