@@ -40,6 +40,13 @@ void wait_for(const c10::Stream& stream, const c10::Stream& other) {
   so_far.block(stream);
 }
 
+void check_not_forked(const TorchGpu& gpu) {
+  TANDEM_CHECK(gpu.is_of_this_process(),
+               "DataParallel: this process was forked after its first use of PyTorch's GPUs, and "
+               "CUDA does not work in the child; fork before it, or start the child by "
+               "torch.multiprocessing.get_context(\"spawn\")");
+}
+
 }  // namespace
 
 std::vector<c10::Stream> current_gpu_streams() {
@@ -71,6 +78,7 @@ CallerStreams::CallerStreams(const std::vector<Device>& devices)
   for (const Device device : devices) {
     const TorchGpu* const gpu = torch_gpu(device);
     if (gpu == nullptr) continue;
+    check_not_forked(*gpu);
     const c10::Stream caller = current_stream(device);
     TANDEM_CHECK(!is_current_stream_captured(gpu_of(gpu->ordinal())),
                  "DataParallel: a CUDA graph is being captured on ",

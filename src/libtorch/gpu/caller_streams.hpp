@@ -24,7 +24,7 @@ void await_current_streams(const std::vector<Device>& devices);
 /// end the caller's goes on after all of them. On virtual devices it does nothing.
 class CallerStreams {
  public:
-  /// @throws InvalidArgument  a stream is captured for a CUDA graph.
+  /// @throws InvalidArgument  a stream is captured for a CUDA graph, or the process was forked.
   explicit CallerStreams(const std::vector<Device>& devices);
   /// After an error it waits, at most a grace of seconds: what is queued may use memory that has
   /// been given back by then.

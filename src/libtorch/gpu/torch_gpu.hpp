@@ -5,6 +5,8 @@
 #include <mutex>
 #include <optional>
 
+#include "tandem/runtime/worker.hpp"
+
 #include "libtorch/gpu/torch_stream.hpp"
 #include "runtime/gpu/gpu_device.hpp"
 
@@ -22,12 +24,15 @@ class TorchGpu final : public GpuDevice {
   std::unique_ptr<SourceAllocator> make_allocator() override;
   std::optional<Reserved> reserved() const override;
   void begin_peak() const override;
+  /// Whether no fork lies between its making and now, after which CUDA refuses its work.
+  bool is_of_this_process() const noexcept { return forks_ == fork_count(); }
   /// A stream of the GPU, the caller's, becomes the main one.
   void follow(const c10::Stream& caller) const noexcept { main_.follow(caller); }
   /// The device's own stream does. Whoever calls orders it with the one before.
   void follow_none() const;
 
  private:
+  const unsigned forks_ = fork_count();
   mutable TorchStream main_, side_, upload_;
   mutable std::once_flag has_own_;
   mutable std::optional<c10::Stream> own_;  // once it has been asked for

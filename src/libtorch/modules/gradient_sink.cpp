@@ -15,6 +15,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
 
 #include "autograd/leaf.hpp"
 #include "libtorch/device/backward_context.hpp"
@@ -95,6 +96,7 @@ void GradientSink::take(std::size_t parameter, at::Tensor gradient) {
 
 void GradientSink::pass_on(Entry& entry, const at::Tensor& gradient) {
   const ContextScope scope(context_);
+  check_alive("backward");  // PyTorch's kernels on GPUs do not ask
   const at::Tensor dense = gradient.detach();
   autograd::accumulate(
       entry.parameter.shared(),
