@@ -21,6 +21,7 @@
 #include "libtorch/gpu/torch_event.hpp"
 #include "libtorch/gpu/torch_gpu.hpp"
 #include "libtorch/gpu/torch_gpu_kernels.hpp"
+#include "libtorch/gpu/torch_peers.hpp"
 #include "libtorch/gpu/torch_reserved.hpp"
 #include "runtime/gpu/wait_stream.hpp"
 
@@ -115,6 +116,10 @@ void TorchGpus::check_context(int ordinal, const char* call) {
 
 void TorchGpus::release_unused(int ordinal) {
   empty_cache(ordinal);
+}
+
+bool TorchGpus::are_broken_peers(int ordinal, int other) {
+  return libtorch::are_broken_peers(ordinal, other);
 }
 
 namespace {

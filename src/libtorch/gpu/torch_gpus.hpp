@@ -31,6 +31,7 @@ class TorchGpus final : public GpuBackend {
   std::shared_ptr<void> make_current(int ordinal) noexcept override;
   void check_context(int ordinal, const char* call) override;
   void release_unused(int ordinal) override;
+  bool are_broken_peers(int ordinal, int other) override;
 };
 
 /// Makes PyTorch's GPUs tandem's devices of type cuda. A second call does nothing. Thread-safe.

@@ -11,6 +11,7 @@
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "libtorch/gpu/torch_peers.hpp"
 #include "libtorch/wrapper/use_gpus.hpp"
 
 namespace tandem::libtorch::detail {
@@ -58,6 +59,7 @@ parallel::DataParallelOptions checked_options(parallel::DataParallelOptions opti
   if (!are_gpus) register_devices(std::min(count, kMaxTorchDevices));
   for (const Device device : options.devices)
     static_cast<void>(torch_device(device));
+  if (are_gpus) check_peers(options.devices);
   return options;
 }
 

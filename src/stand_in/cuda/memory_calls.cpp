@@ -12,6 +12,7 @@
 using tandem::stand_in::call;
 using tandem::stand_in::current_gpu;
 using tandem::stand_in::Machine;
+using tandem::stand_in::Peers;
 using tandem::stand_in::stream_of;
 
 namespace {
@@ -20,6 +21,11 @@ constexpr std::size_t kPage = 4096;
 
 bool is_pageable(const Machine& m, const void* p) {
   return !m.memory.holds(p) && !m.memory.is_pinned(p);
+}
+
+bool is_between_gpus(const Machine& m, const void* p, const void* q) {
+  const auto *const a = m.memory.find(p), *const b = m.memory.find(q);
+  return a != nullptr && b != nullptr && a->gpu != b->gpu;
 }
 
 // What is pageable is read at once, into memory of CUDA's; the host waits for what is written to
@@ -35,9 +41,13 @@ cudaError_t copy(
     const auto* const bytes = static_cast<const std::byte*>(from);
     taken.assign(bytes, bytes + n);
   }
-  Machine::push(s, {.run = [&m, to, from, n, taken = std::move(taken)] {
-                  std::memcpy(
-                      m.memory.host(to), taken.empty() ? m.memory.host(from) : taken.data(), n);
+  const Peers peers = is_between_gpus(m, to, from) ? m.settings.peers : Peers::all;
+  if (peers == Peers::hanging) Machine::push(s, {.after = m.never});
+  const bool damages = peers == Peers::wrong_bytes;
+  Machine::push(s, {.run = [&m, to, from, n, damages, taken = std::move(taken)] {
+                  auto* const target = static_cast<std::byte*>(m.memory.host(to));
+                  std::memcpy(target, taken.empty() ? m.memory.host(from) : taken.data(), n);
+                  if (damages) target[n / 2] ^= std::byte{1};
                 }});
   if (is_pageable(m, to)) m.drain(s);
   return cudaSuccess;

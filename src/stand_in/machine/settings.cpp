@@ -4,6 +4,7 @@
 #include "stand_in/machine/settings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
@@ -78,7 +79,8 @@ Settings read_settings() {
       throw std::invalid_argument(std::string("TANDEM_STAND_IN_MEMORY: ") + e.what());
     }
   }
-  if (number("TANDEM_STAND_IN_PEERS", 1, 0, 1) == 0) s.peers = Peers::none;
+  constexpr std::array kPeers{Peers::none, Peers::all, Peers::wrong_bytes, Peers::hanging};
+  s.peers = kPeers[number("TANDEM_STAND_IN_PEERS", 1, 0, kPeers.size() - 1)];
   s.seed = number("TANDEM_STAND_IN_SEED", 1, 0, UINT64_MAX);
   s.strict = number("TANDEM_STAND_IN_STRICT", 0, 0, 1) != 0;
   s.deadline = std::chrono::seconds(number("TANDEM_STAND_IN_DEADLINE", 60, 1, 86400));
