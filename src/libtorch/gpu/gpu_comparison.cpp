@@ -6,18 +6,59 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <random>
+#include <span>
 
 #include <ATen/ATen.h>
 
 #include "libtorch/gpu/gpu_tensors.hpp"
+#include "libtorch/gpu/own_call.hpp"
 
+// Note [Digests]: GPUs compare rows of numbers of 32 bits, x_j, by sums of x_j k_j modulo 2^64, so
+// that a sum crosses the link in place of a row. The factors k_j are odd and drawn at random. A row
+// in which one number differs always has another sum, since an odd factor has an inverse and the
+// difference is not a multiple of 2^64. If several differ, the sums are equal for at most one in
+// 2^32 choices of the factors.
 namespace tandem::libtorch {
 namespace {
 
-/// Bytes that are copied to another GPU at once.
-constexpr std::size_t kCopied = std::size_t{64} << 20;
+/// Numbers in a row.
+constexpr std::int64_t kRow = 1024;
+/// Rows of which sums are made at once: their products take 16 MiB.
+constexpr std::int64_t kRows = std::int64_t{2} << 10;
 /// Padding between two tensors of an arena, at most.
 constexpr std::ptrdiff_t kPadding = 256;
+
+/// The factors on each GPU, where they stay.
+///
+/// Thread-safe.
+class Factors {
+ public:
+  static Factors& get() {
+    static Factors& all = *new Factors;
+    return all;
+  }
+  at::Tensor on(int gpu) {
+    const std::scoped_lock lock(mutex_);
+    at::Tensor& factors = made_[gpu];
+    // From the host: PyTorch waits for such a copy, so that any stream may read it.
+    if (!factors.defined()) factors = drawn().to(gpu_of(gpu));
+    return factors;
+  }
+
+ private:
+  static at::Tensor drawn() {
+    const at::Tensor factors = at::empty({kRow}, at::kLong);
+    std::mt19937_64 draw;  // the same in each process
+    for (std::int64_t& k : std::span(factors.mutable_data_ptr<std::int64_t>(), kRow))
+      k = static_cast<std::int64_t>(draw() | 1);
+    return factors;
+  }
+
+  std::mutex mutex_;  // guards made_
+  std::map<int, at::Tensor> made_;
+};
 
 struct Bytes {
   const char* begin;
@@ -43,48 +84,70 @@ struct Range {
     x.nbytes = y.nbytes = static_cast<std::size_t>(next.x.end() - x.begin);
     return true;
   }
+  /// Of the numbers that it is read as: 4 bytes, or 1 where one of the two lies at an odd place.
+  DType dtype() const {
+    const auto is_at_4 = [](const Bytes& b) {
+      return reinterpret_cast<std::uintptr_t>(b.begin) % 4 == 0 && b.nbytes % 4 == 0;
+    };
+    return is_at_4(x) && is_at_4(y) ? DType::i32 : DType::u8;
+  }
 };
 
-/// Integers over the bytes, of which none is unequal to itself.
-at::Tensor words(const Bytes& all, std::size_t begin, std::size_t end) {
-  const char* const p = all.begin + begin;
-  const bool is_wide = (end - begin) % 8 == 0 && reinterpret_cast<std::uintptr_t>(p) % 8 == 0;
-  if (!is_wide) return bytes_of_gpu(p, end - begin, all.gpu);
-  return range_of_gpu(p, DType::i64, 0, static_cast<std::int64_t>((end - begin) / 8), all.gpu);
-}
-
-/// Queues the comparison of a range. @return  one bool for each of its pieces
-std::vector<at::Tensor> compare(const Range& range) {
-  std::vector<at::Tensor> differ;
-  for (std::size_t begin = 0; begin < range.x.nbytes; begin += kCopied) {
-    const std::size_t end = std::min(range.x.nbytes, begin + kCopied);
-    const at::Tensor y = words(range.y, begin, end);
-    differ.push_back(words(range.x, begin, end).to(y.device(), /*non_blocking=*/true).ne(y).any());
-  }
-  return differ;
-}
-
-/// Which ranges differ, with one wait for each GPU.
-std::vector<bool> which_differ(const std::vector<Range>& ranges) {
-  std::map<int, std::pair<std::vector<at::Tensor>, std::vector<std::size_t>>> by_gpu;
-  for (std::size_t r = 0; r < ranges.size(); ++r) {
-    auto& [differ, owners] = by_gpu[ranges[r].y.gpu];
-    for (at::Tensor& one : compare(ranges[r])) {
-      differ.push_back(std::move(one));
-      owners.push_back(r);
+/// The sums of rows of numbers of which the last one may be shorter, in pieces.
+class Digests {
+ public:
+  void add(const Bytes& all, DType dtype) {
+    const auto count = static_cast<std::int64_t>(all.nbytes / itemsize(dtype));
+    const at::Tensor factors = Factors::get().on(all.gpu);
+    for (std::int64_t begin = 0; begin < count;) {
+      const std::int64_t rows = std::min(kRows, (count - begin) / kRow);
+      const std::int64_t length = rows > 0 ? kRow : count - begin;
+      const std::int64_t end = begin + std::max<std::int64_t>(rows, 1) * length;
+      const at::Tensor x = range_of_gpu(all.begin, dtype, begin, end, all.gpu).view({-1, length});
+      sums_.push_back(x.mul(factors.narrow(0, 0, length)).sum(1));
+      begin = end;
     }
   }
+  at::Tensor all() const { return sums_.size() == 1 ? sums_.front() : at::cat(sums_); }
+
+ private:
+  std::vector<at::Tensor> sums_;
+};
+
+/// What is compared between two GPUs.
+struct Link {
+  Digests x, y;
+  std::vector<std::size_t> owners;  // of the rows: which range
+};
+
+/// Which ranges differ, with one wait for each pair of GPUs.
+std::vector<bool> which_differ(const std::vector<Range>& ranges) {
+  std::map<std::pair<int, int>, Link> links;
+  for (std::size_t r = 0; r < ranges.size(); ++r) {
+    const Range& range = ranges[r];
+    Link& link = links[{range.x.gpu, range.y.gpu}];
+    const DType dtype = range.dtype();
+    link.x.add(range.x, dtype);
+    link.y.add(range.y, dtype);
+    const std::size_t row = static_cast<std::size_t>(kRow) * itemsize(dtype);
+    link.owners.insert(link.owners.end(), (range.x.nbytes + row - 1) / row, r);
+  }
   std::vector<bool> all(ranges.size());
-  for (const auto& [gpu, found] : by_gpu) {
-    const auto& [differ, owners] = found;
-    const at::Tensor host = (differ.size() == 1 ? differ.front() : at::stack(differ)).cpu();
-    for (std::size_t i = 0; i < owners.size(); ++i)
-      if (host.const_data_ptr<bool>()[i]) all[owners[i]] = true;
+  for (const auto& [gpus, link] : links) {
+    const at::Tensor y = link.y.all();
+    const at::Tensor differ = link.x.all().to(y.device(), /*non_blocking=*/true).ne(y).cpu();
+    for (std::size_t i = 0; i < link.owners.size(); ++i)
+      if (differ.const_data_ptr<bool>()[i]) all[link.owners[i]] = true;
   }
   return all;
 }
 
 }  // namespace
+
+void prepare_comparisons(int gpu) {
+  const OwnCall own;  // an observer would ask for the device that is being opened
+  Factors::get().on(gpu);
+}
 
 void GpuComparison::add(const at::Tensor& x, const at::Tensor& y) {
   pairs_.push_back({x, y, pairs_.size()});

@@ -10,6 +10,9 @@
 
 namespace tandem::libtorch {
 
+/// Takes the little memory of a GPU that comparisons need and keep.
+void prepare_comparisons(int gpu);
+
 /// Which pairs of tensors of GPUs differ in their bytes. Pairs that lie side by side, as in two
 /// arenas of the same layout, are compared together; only where there is a difference is it looked
 /// for pair by pair.
@@ -17,8 +20,8 @@ class GpuComparison {
  public:
   /// @param x, y  of the same shape and dtype, dense.
   void add(const at::Tensor& x, const at::Tensor& y);
-  /// One for each pair, in the order of the calls of `add`. Compares on the GPUs of the `y`, to
-  /// which the others are copied. Waits for the GPUs once, and once more where there is a
+  /// One for each pair, in the order of the calls of `add`. What crosses a link is a five hundredth
+  /// of the bytes (Note [Digests]). Waits for each two GPUs once, and once more where there is a
   /// difference.
   std::vector<bool> differences() const;
 

@@ -16,6 +16,7 @@
 
 #include "kernels/gpu_kernels.hpp"
 #include "libtorch/gpu/gpu_call.hpp"
+#include "libtorch/gpu/gpu_comparison.hpp"
 #include "libtorch/gpu/gpu_tensors.hpp"
 #include "libtorch/gpu/own_call.hpp"
 #include "libtorch/gpu/torch_event.hpp"
@@ -62,7 +63,10 @@ void TorchGpus::check_gpu(Device name, int ordinal) const {
 
 std::shared_ptr<GpuDevice> TorchGpus::open(Device name, int ordinal) {
   check_gpu(name, ordinal);
-  call_gpu(ordinal, "cudaMalloc", [&] { prepare_updates(ordinal); });
+  call_gpu(ordinal, "cudaMalloc", [&] {
+    prepare_updates(ordinal);
+    prepare_comparisons(ordinal);
+  });
   return std::make_shared<TorchGpu>(name, ordinal);
 }
 

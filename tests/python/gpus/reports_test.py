@@ -137,8 +137,8 @@ class CompareTest(unittest.TestCase):
             self.assertEqual(rows, [ROWS, 0, 0, 0] if name == "single" else [ROWS // GPUS] * GPUS, name)
             for device in mode["devices"]:
                 self.assertEqual(device["peak_bytes"], sum(device["peak_by_category"].values()))
-                # a GPU that is open holds a number for fused updates, in a block of PyTorch's allocator
-                self.assertEqual(device["peak_bytes"] > 512, name != "single" or device["name"] == "cuda:0", name)
+                # a GPU that is open holds a number for fused updates, in a block of PyTorch's allocator, and the factors of comparisons
+                self.assertEqual(device["peak_bytes"] > 512 + 8192, name != "single" or device["name"] == "cuda:0", name)
         states = {name: mode["devices"][0]["peak_by_category"].get("optimizer", 0) for name, mode in modes.items()}
         self.assertGreaterEqual(states["torch"], 2 * bytes_of(model))
         for mode in modes.values():
