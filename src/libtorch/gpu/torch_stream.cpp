@@ -4,8 +4,10 @@
 #include "libtorch/gpu/torch_stream.hpp"
 
 #include <chrono>
+#include <cstring>
 #include <thread>
 
+#include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -21,6 +23,7 @@ namespace {
 
 constexpr auto kGrace = std::chrono::seconds(2);
 constexpr auto kPollEvery = std::chrono::microseconds(50);
+constexpr std::size_t kStaged = 64;  // bytes; a step reads a number at a time
 
 /// Null: this PyTorch does not tell; newer ones do.
 template <class Guard>
@@ -32,6 +35,11 @@ void* handle_of(const Guard& guard, const c10::Stream& stream) {
 }
 
 }  // namespace
+
+TorchStream::TorchStream(int ordinal, c10::Stream stream)
+    : ordinal_(ordinal), id_(stream.id()), staged_(call_gpu(ordinal, "cudaHostAlloc", [] {
+        return at::empty({kStaged}, at::TensorOptions(at::kByte).pinned_memory(true));
+      })) {}
 
 c10::Stream TorchStream::stream() const noexcept {
   const c10::StreamId id = id_.load(std::memory_order_acquire);
@@ -58,16 +66,33 @@ void TorchStream::drain() const noexcept {
   }
 }
 
+void TorchStream::queue_copy_to_host(
+    const void* source, void* target, std::size_t nbytes, bool is_pinned, const char* op) const {
+  call_gpu(ordinal_, op, [&] {
+    const OwnCall own;
+    const c10::StreamGuard scope(stream());
+    bytes_of_host(target, nbytes)
+        .copy_(bytes_of_gpu(source, nbytes, ordinal_), /*non_blocking=*/is_pinned);
+  });
+}
+
 void TorchStream::copy_to_host(const void* source,
                                void* target,
                                std::size_t nbytes,
                                const char* op) const {
-  synchronize(op);  // PyTorch's copy waits without a deadline
-  call_gpu(ordinal_, op, [&] {
-    const OwnCall own;
-    const c10::StreamGuard scope(stream());
-    bytes_of_host(target, nbytes).copy_(bytes_of_gpu(source, nbytes, ordinal_));
-  });
+  if (nbytes > kStaged) {
+    synchronize(op);  // PyTorch's copy waits without a deadline
+    return queue_copy_to_host(source, target, nbytes, /*is_pinned=*/false, op);
+  }
+  const std::scoped_lock lock(staging_);
+  try {
+    queue_copy_to_host(source, staged_.mutable_data_ptr(), nbytes, /*is_pinned=*/true, op);
+    synchronize(op);
+  } catch (...) {  // the copy may still be under way
+    drain();
+    throw;
+  }
+  std::memcpy(target, staged_.const_data_ptr(), nbytes);
 }
 
 bool TorchStream::begin_copy_from_host(const void* source,

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <mutex>
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Stream.h>
 
 #include "runtime/gpu/gpu_stream.hpp"
@@ -13,7 +16,7 @@ namespace tandem::libtorch {
 /// A stream of PyTorch's.
 class TorchStream final : public GpuStream {
  public:
-  TorchStream(int ordinal, c10::Stream stream) : ordinal_(ordinal), id_(stream.id()) {}
+  TorchStream(int ordinal, c10::Stream stream);
 
   /// The stream that work goes to now.
   c10::Stream stream() const noexcept;
@@ -33,8 +36,13 @@ class TorchStream final : public GpuStream {
   std::shared_ptr<const StreamPoint> point() const override;
 
  private:
+  void queue_copy_to_host(
+      const void* source, void* target, std::size_t nbytes, bool is_pinned, const char* op) const;
+
   int ordinal_;
   std::atomic<c10::StreamId> id_;
+  mutable std::mutex staging_;  // held while staged_ is in use
+  at::Tensor staged_;           // pinned memory, where a few bytes arrive
 };
 
 /// The stream of PyTorch behind a stream of a GPU.
