@@ -72,6 +72,19 @@ void await_current_streams(const std::vector<Device>& devices) {
   }
 }
 
+void hand_to_main_stream(const at::Tensor& x, Device device) {
+  const TorchGpu* const gpu = torch_gpu(device);
+  if (gpu == nullptr) return;
+  const c10::Stream main = main_stream(device), current = current_stream(device);
+  if (main == current) return;
+  call_gpu(gpu->ordinal(), "cudaStreamWaitEvent", [&] {
+    wait_for(main, current);
+    if (!x.has_storage() || x.numel() == 0) return;
+    const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+    guard.recordDataPtrOnStream(x.storage().data_ptr(), main);
+  });
+}
+
 CallerStreams::CallerStreams(const std::vector<Device>& devices)
     : exceptions_(std::uncaught_exceptions()), devices_(devices) {
   std::vector<int> followed;  // GPUs

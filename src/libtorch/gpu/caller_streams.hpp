@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Stream.h>
 
 #include "tandem/runtime/device.hpp"
@@ -18,6 +19,9 @@ std::vector<c10::Stream> streams_for(Device device, std::vector<c10::Stream> of_
 /// The main streams of the devices go on after what the calling thread's current streams have made
 /// on their GPUs, so that they may use it.
 void await_current_streams(const std::vector<Device>& devices);
+/// The same for a tensor that the calling thread's current stream has made, and whose memory the
+/// device's main stream may use after the last owner has given it back.
+void hand_to_main_stream(const at::Tensor& x, Device device);
 
 /// A call of a wrapper. Work of the first device on each GPU goes to the caller's current stream
 /// there, and that of others on the same GPU to streams of their own, which begin after it. At its

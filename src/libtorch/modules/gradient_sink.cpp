@@ -20,6 +20,7 @@
 #include "autograd/leaf.hpp"
 #include "libtorch/device/backward_context.hpp"
 #include "libtorch/exchange/paired_elements.hpp"
+#include "libtorch/gpu/caller_streams.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -79,6 +80,7 @@ void GradientSink::begin(const torch::autograd::Node* root) {
 void GradientSink::take(std::size_t parameter, at::Tensor gradient) {
   Entry& entry = entries_[parameter];
   Arrived& own = entry.arrived;
+  hand_to_main_stream(gradient, entry.parameter.device());
   own.waits = own.waits || all_wait_ || context_ == nullptr || is_backward_within_backward();
   TANDEM_CHECK(!own.waits || own.taken < entry.copies || own.held.defined(),
                "step: a backward within the backward has reached '",
@@ -97,11 +99,14 @@ void GradientSink::take(std::size_t parameter, at::Tensor gradient) {
 void GradientSink::pass_on(Entry& entry, const at::Tensor& gradient) {
   const ContextScope scope(context_);
   check_alive("backward");  // PyTorch's kernels on GPUs do not ask
-  const at::Tensor dense = gradient.detach();
-  autograd::accumulate(
-      entry.parameter.shared(),
-      from_torch_in_pairs(dense.is_sparse() ? dense.to_dense() : dense, entry.parameter.device()),
-      /*create_graph=*/false);
+  at::Tensor dense = gradient.detach();
+  if (dense.is_sparse()) {
+    dense = dense.to_dense();
+    hand_to_main_stream(dense, entry.parameter.device());
+  }
+  autograd::accumulate(entry.parameter.shared(),
+                       from_torch_in_pairs(dense, entry.parameter.device()),
+                       /*create_graph=*/false);
 }
 
 void GradientSink::end() {

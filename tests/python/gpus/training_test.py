@@ -3,10 +3,12 @@
 """Modules of PyTorch on its GPUs, beside the same program on the host. Runs on the stand-in, where a missing wait fails the test."""
 
 import copy
+import itertools
 import unittest
 
 import torch
 from control import calls
+from forms import FORMS, make_optimizer, train
 from torch import nn
 from torch.nn import functional as F
 
@@ -23,6 +25,30 @@ def make_model():
     return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
 
 
+def make_wide_model():
+    """With gradients that are copied at once, and whose memory the next ones get."""
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(6, 160), *[nn.Linear(160, 160) for _ in range(3)], nn.Linear(160, 3))
+
+
+class OnItsOwnStream(nn.Module):
+    """A module whose forward, and so its backward, runs beside the stream of whoever calls it."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, x):
+        current, own = torch.cuda.current_stream(x.device), torch.cuda.Stream(x.device)
+        own.wait_stream(current)
+        x.record_stream(own)
+        with torch.cuda.stream(own):
+            y = self.layers(x)
+        current.wait_stream(own)
+        y.record_stream(current)
+        return y
+
+
 def batches(device="cpu"):
     torch.manual_seed(2)
     return [(torch.randn(*shape).to(device), torch.randn(shape[0], 3).to(device)) for shape in BATCHES]
@@ -32,8 +58,8 @@ def loss_of(model, batch):
     return F.mse_loss(model(batch[0]), batch[1])
 
 
-def of_one_device(make_optimizer):
-    model = make_model()
+def of_one_device(make_optimizer, make=make_model):
+    model = make()
     optimizer = make_optimizer(model.parameters())
     for batch in batches():
         optimizer.zero_grad()
@@ -171,6 +197,15 @@ class TrainingTest(unittest.TestCase):
                 optimizer.step()
         torch.cuda.current_stream().wait_stream(stream)
         self.check(model, of_one_device(adamw))
+
+    def test_a_forward_on_a_stream_of_its_own(self):
+        for make, mode, form in itertools.product((make_model, make_wide_model), MODES, FORMS):
+            with self.subTest(make=make.__name__, mode=mode, form=form):
+                model = OnItsOwnStream(make()).cuda()
+                wrapper = tandem.DataParallel(model, mode=mode)
+                optimizer = make_optimizer(form, wrapper, torch.optim.SGD, lr=0.05)
+                train(form, wrapper, optimizer, batches("cuda"), loss_of)
+                self.check(model, of_one_device(lambda parameters: torch.optim.SGD(parameters, lr=0.05), make))
 
     def test_an_optimizer_goes_on_without_its_wrapper(self):
         for mode in MODES:
