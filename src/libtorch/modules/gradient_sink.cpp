@@ -69,6 +69,7 @@ std::size_t GradientSink::add(std::string name, Tensor parameter, int copies) {
 void GradientSink::clear() {
   for (Entry& entry : entries_)
     entry.arrived = {};
+  group_.clear();
   context_.reset();
 }
 
@@ -104,6 +105,8 @@ void GradientSink::pass_on(Entry& entry, const at::Tensor& gradient) {
     dense = dense.to_dense();
     hand_to_main_stream(dense, entry.parameter.device());
   }
+  if (group_.take(entry.parameter, dense)) return;
+  group_.pass_on();
   autograd::accumulate(entry.parameter.shared(),
                        from_torch_in_pairs(dense, entry.parameter.device()),
                        /*create_graph=*/false);
@@ -113,6 +116,10 @@ void GradientSink::end() {
   for (Entry& entry : entries_) {
     if (entry.arrived.held.defined()) pass_on(entry, entry.arrived.held);
     entry.arrived = {};
+  }
+  {
+    const ContextScope scope(context_);
+    group_.pass_on();
   }
   context_.reset();
 }

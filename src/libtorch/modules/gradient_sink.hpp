@@ -11,6 +11,8 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/tensor.hpp"
 
+#include "libtorch/modules/gradient_group.hpp"
+
 namespace torch::autograd {
 struct Node;
 }
@@ -61,6 +63,7 @@ class GradientSink {
   void pass_on(Entry& entry, const at::Tensor& gradient);
 
   std::vector<Entry> entries_;
+  GradientGroup group_;                     // of those that wait for their copy alone
   std::shared_ptr<const Context> context_;  // null: no backward is under way
   bool all_wait_ = false;
 };
