@@ -41,6 +41,21 @@ class Registers(nn.Module):
         return self.part(x)
 
 
+class Caches(nn.Module):
+    """Adds what it has kept of earlier calls, as a language model that generates keeps a cache."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(32, 2), persistent=False)
+        self.register_buffer("place", torch.zeros((), dtype=torch.long))
+        self.register_buffer("factor", torch.ones(2))  # not written
+
+    def forward(self, x):
+        self.cache[self.place] = self.place + 1.0
+        self.place += 1
+        return x * self.factor + self.cache.sum(0)
+
+
 class Scaled(nn.Parameter):
     """A class of the program's own."""
 
@@ -74,6 +89,29 @@ class CopiesTest(unittest.TestCase):
                 model.eval()
                 same = model(torch.ones(6, 2))
                 self.assertEqual((same - same[0]).abs().max().item(), 0)
+
+    def test_what_a_forward_writes_in_evaluation_comes_to_the_module(self):
+        def run(model, module, step):
+            seen = []
+            for i, rows in enumerate((5, 1, 2, 4, 3)):
+                module.train(i == 3)
+                x = torch.arange(2.0 * rows).reshape(rows, 2).to(module.factor.device) + i
+                for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
+                    with mode():
+                        seen += [value.clone().cpu() for value in (model(x), module.cache, module.place)]
+                step(x)
+            return seen
+
+        for mode in MODES:
+            with self.subTest(mode):
+                alone, module = Caches(), Caches()
+                wrapper = tandem.DataParallel(module, mode=mode)
+                module.place += 2
+                alone.place += 2
+                wanted = run(alone, alone, alone)
+                found = run(wrapper, module, lambda x: wrapper.step(x, lambda replica, part: replica(part.requires_grad_()).sum()))  # noqa: B023
+                for i, (own, right) in enumerate(zip(found, wanted, strict=True)):
+                    torch.testing.assert_close(own, right, msg=lambda text: f"value {i}: {text}")  # noqa: B023
 
     def test_assignment_of_a_failed_call_is_lost(self):
         net = Assigns()

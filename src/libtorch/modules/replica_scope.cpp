@@ -27,6 +27,14 @@ int after_first_use(int threads) {
   return threads;
 }
 
+/// How often PyTorch has counted a write to each of the copy's buffers.
+std::vector<std::uint32_t> buffer_versions(const TorchSource& source) {
+  std::vector<std::uint32_t> versions;
+  for (const TorchSource::Slot& slot : source.slots())
+    if (slot.kind == nn::TensorKind::buffer) versions.push_back(version_of(slot.copy));
+  return versions;
+}
+
 }  // namespace
 
 std::uint64_t CallerState::count() noexcept {
@@ -56,6 +64,7 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
       streams_(std::in_place, streams_for(source_->device(), caller.streams)),
       device_(torch_device(source_->device())),
       trains_(source_->is_training()),
+      buffers_before_(buffer_versions(*source_)),
       batch_norms_(source_->ops().batch_norms),
       threads_(std::in_place, std::min(caller.threads, context().threads)),
       module_([&](Context& c) { c.module_path = source_->class_name(); }),
@@ -69,6 +78,7 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source)
     : source_(std::move(source)),
       device_(torch_device(source_->device())),
       trains_(source_->is_training()),
+      buffers_before_(buffer_versions(*source_)),
       batch_norms_(source_->ops().batch_norms),
       module_([](Context&) {}),
       before_(current_scope) {
@@ -77,9 +87,11 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source)
 
 ReplicaScope::~ReplicaScope() {
   current_scope = before_;
-  if (!trains_) return;
-  for (const TorchSource::Slot& slot : source_->slots())
-    if (slot.kind == nn::TensorKind::buffer) count_write(slot.shown);
+  auto before = buffers_before_.begin();
+  for (const TorchSource::Slot& slot : source_->slots()) {
+    if (slot.kind != nn::TensorKind::buffer) continue;
+    if (version_of(slot.copy) != *before++ || trains_) count_write(slot.shown);
+  }
 }
 
 const ReplicaScope& ReplicaScope::current() {

@@ -50,8 +50,9 @@ class ThreadLimit {
 };
 
 /// A replica's job on this thread: PyTorch has the caller's state here, the replica's device is the
-/// current one, and the replica's parameters have arrived. In training, its end counts the
-/// replica's buffers as written: PyTorch does not count what each kernel writes.
+/// current one, and the replica's parameters have arrived. Its end counts the replica's buffers as
+/// written: in training all, since PyTorch does not count what each kernel writes, and else those
+/// that PyTorch has counted.
 class ReplicaScope {
  public:
   /// @param source  kept alive by what the scope records.
@@ -77,6 +78,7 @@ class ReplicaScope {
   std::optional<c10::MultiStreamGuard> streams_;
   c10::DeviceGuard device_;
   const bool trains_;  // as the caller sees it: batch norms seem not to while the job runs
+  const std::vector<std::uint32_t> buffers_before_;
   BatchNorms::Job batch_norms_;
   std::optional<ThreadLimit> threads_;
   ContextScope module_;  // PyTorch does not say which part of the module calls an op

@@ -127,12 +127,12 @@ struct TorchReplicas::Parts {
       const auto& source = all[static_cast<std::size_t>(r.index)];
       context().frame->seed = seed;  // of masks by row
       context().frame->forward = 0;
+      changes->tell_torch(static_cast<std::size_t>(r.index));  // before the scope sees versions
       const ReplicaScope scope(source, *caller);
       std::optional<GpuOps> told;
       if (source->device().type == DeviceType::cuda) told.emplace(GpuOps::Threads::calling);
       const NodeOrder order(caller->first_node);
       source->sink().clear();
-      changes->tell_torch(static_cast<std::size_t>(r.index));
       source->stopped().begin();
       try {
         if constexpr (std::is_void_v<decltype(f(source->module(), r))>) {

@@ -52,6 +52,20 @@ struct Notes : nn::Module {
   TANDEM_MODULE(Notes, layer, last, average, rows, seen)
 };
 
+/// Counts its calls, in evaluation too.
+struct Counts : nn::Module {
+  nn::Linear layer{3, 2, {.dtype = DType::f64}};
+  nn::BufferTensor calls = zeros({2}, {.dtype = DType::f64});
+  Tensor forward(const Tensor& x) {
+    {
+      const autograd::NoGrad off;
+      calls.add_(full({2}, 1, {.dtype = DType::f64, .device = x.device()}));
+    }
+    return layer(x) + calls;
+  }
+  TANDEM_MODULE(Counts, layer, calls)
+};
+
 const std::vector<BufferRule> kRules{
     {"av*age", BufferMerge::mean}, {"rows", BufferMerge::sum}, {"s*", BufferMerge::sum}};
 
@@ -88,6 +102,30 @@ TEST(BufferRulesTest, WithoutARuleTheFirstDeviceThatHasRowsCounts) {
     EXPECT_EQ(net.rows.item(), 100 + static_cast<double>(rows));
     EXPECT_EQ(net.last.item(), batch.x.flatten(1).select(1, 0).to_doubles().at(rows - 1));
   }
+}
+
+TEST(BufferRulesTest, WhatAnEvaluationWritesComesToTheModule) {
+  for (const Sizes& sizes : {Sizes{2, 3, 0}, Sizes{0, 1, 4}, Sizes{5, 0, 0}}) {
+    Counts net;
+    Counts alone = nn::clone(net);
+    DataParallel dp(net, {.devices = devices(3), .chunk_sizes = sizes});
+    const Tensor x = ones({5, 3}, {.dtype = DType::f64});
+    for (int call = 0; call < 6; ++call) {
+      call == 3 ? dp.train() : dp.eval();
+      EXPECT_EQ(dp(x).to_doubles(), alone(x).to_doubles()) << call;
+      EXPECT_EQ(net.calls.to_doubles(), alone.calls.to_doubles()) << call;
+    }
+  }
+}
+
+TEST(BufferRulesTest, MeansAndSumsDoNotChangeInEvaluation) {
+  Counts net;
+  DataParallel dp(net, {.devices = devices(3), .buffers = {{"calls", BufferMerge::sum}}});
+  const Tensor x = ones({5, 3}, {.dtype = DType::f64});
+  dp.eval();
+  const auto first = dp(x).to_doubles();
+  EXPECT_EQ(dp(x).to_doubles(), first);
+  EXPECT_THAT(net.calls.to_doubles(), ElementsAre(0, 0));
 }
 
 TEST(BufferRulesTest, MicroBatchesAddUpOnEveryDevice) {

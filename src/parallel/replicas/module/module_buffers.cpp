@@ -123,7 +123,6 @@ void ModuleBuffers::begin(Call& call) const {
 }
 
 void ModuleBuffers::expect_writes(const Call& call) const {
-  if (!may_be_written()) return;
   for (const int d : call.group.members())
     call.part(d).replica->received.buffers.clear();
 }
@@ -142,7 +141,7 @@ void ModuleBuffers::send(Call& call, Call::Part& part) const {
 }
 
 void ModuleBuffers::follow(Call& call, Call::Part& part, const MicroBatch& micro_batch) const {
-  if (!may_be_written()) return;
+  if (!bring_writes(call)) return;
   if (part.last.idle_process >= 0)  // whose devices have none to follow
     return in_phase(part, Phase::replicate, [&] { follow_processes(call, part); });
   const bool all =
@@ -194,7 +193,7 @@ void ModuleBuffers::combine_processes(const Call& call, const Call::Part& part) 
 }
 
 void ModuleBuffers::combine(Call& call, Call::Part& part) const {
-  if (!may_be_written()) return;
+  if (!train()) return;
   if (part.whole.first >= 0)
     return in_phase(part, Phase::reduce, [&] { combine_processes(call, part); });
   if (part.is_alone()) return;
@@ -214,6 +213,10 @@ void ModuleBuffers::combine(Call& call, Call::Part& part) const {
   });
 }
 
+bool ModuleBuffers::bring_writes(const Call& call) const {
+  return train() || (!own_.empty() && !call.processes->are_several());
+}
+
 bool ModuleBuffers::wrote(const Call& call) {
   return std::ranges::any_of(call.group.members(), [&](int d) {
     return call.part(d).replica->buffers->versions() != call.part(d).buffers_before;
@@ -224,22 +227,29 @@ void ModuleBuffers::merge(Call& call, Call::Part& part) const {
   // With synchronised statistics all replicas that have rows hold the same bits; where processes
   // train together, all do.
   const int source = call.processes->are_several() ? 0 : first_with_rows(call.last_rows());
-  if (!part.is_first() || source < 0 || !may_be_written() || !wrote(call)) return;
+  if (!part.is_first() || source < 0 || !bring_writes(call) || !wrote(call)) return;
   const ContextScope scope([](Context& c) { c.phase = Phase::update; });
   const optim::Arena& copies = *call.part(source).replica->buffers;
   const optim::Arena::Versions before = master_->versions();
   try {
-    for (const int b : master_->layout().block_indices()) {
-      Tensor block = master_->params(b);
-      block.copy_(copies.params(b));
-    }
-    for (std::size_t p = 0; source != 0 && p < merges_.size(); ++p) {
-      if (combines(p)) flat_place(*master_, p).copy_(flat_place(*first().buffers, p));
+    const optim::Arena::Versions written = copies.versions();
+    const optim::Arena::Versions& unwritten = call.part(source).buffers_before;
+    if (train()) {
+      for (const int b : master_->layout().block_indices()) {
+        Tensor block = master_->params(b);
+        block.copy_(copies.params(b));
+      }
+      for (std::size_t p = 0; source != 0 && p < merges_.size(); ++p) {
+        if (combines(p)) flat_place(*master_, p).copy_(flat_place(*first().buffers, p));
+      }
+    } else {
+      for (std::size_t p = 0; p < merges_.size(); ++p) {
+        if (!combines(p) && written[p] != unwritten[p])
+          flat_place(*master_, p).copy_(flat_place(copies, p));
+      }
     }
     // What no replica has written has got its own value.
     optim::Arena::Versions after = master_->versions();
-    const optim::Arena::Versions written = copies.versions();
-    const optim::Arena::Versions& unwritten = call.part(source).buffers_before;
     for (std::size_t p = 0; p < after.size(); ++p) {
       if (written[p] == unwritten[p] && !combines(p)) after[p] = before[p];
     }
@@ -250,11 +260,12 @@ void ModuleBuffers::merge(Call& call, Call::Part& part) const {
 }
 
 void ModuleBuffers::note_written(const Call& call) const {
-  const bool written = first().source().is_training() && wrote(call);
+  const bool written = wrote(call);
+  const bool agree = replicas_agree_ && train();
   const auto last = call.last_rows();
   const std::vector<std::uint64_t> now = block_versions(*master_);
   for (const int d : call.group.members()) {
-    if (!written || (replicas_agree_ && detail::is_active(last, static_cast<std::size_t>(d))))
+    if (!written || (agree && detail::is_active(last, static_cast<std::size_t>(d))))
       call.part(d).replica->received.buffers = now;
   }
 }

@@ -42,8 +42,8 @@ class ModuleBuffers {
     const ModuleBuffers& buffers_;
   };
 
-  /// Whether a forward may change buffers: there are some, and the module trains.
-  bool may_be_written() const { return !own_.empty() && first().source().is_training(); }
+  /// Whether a forward in training may change buffers: there are some, and the module trains.
+  bool train() const { return !own_.empty() && first().source().is_training(); }
   /// Notes in the call which values the module has, and whether a device of its group lacks them.
   void begin(Call& call) const;
   /// Called before a forward, which may write to the copies and may fail.
@@ -68,6 +68,9 @@ class ModuleBuffers {
   void bind_rules(const std::vector<BufferRule>& rules);
   /// Whether the module's value is computed from several replicas.
   bool combines(std::size_t place) const { return merges_[place] != BufferMerge::first; }
+  /// Whether what a forward writes comes to the module: in training, and in evaluation in one
+  /// process, since processes may evaluate other batches each.
+  bool bring_writes(const Call& call) const;
   /// Whether any replica has written to its copies.
   static bool wrote(const Call& call);
   /// Makes `tensors` (by place) the module's buffers.

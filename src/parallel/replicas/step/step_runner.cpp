@@ -76,7 +76,7 @@ std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned
                  "DataParallel: bitwise_leaves and accumulate both cut the batch; give one of "
                  "them");
     TANDEM_CHECK(
-        !engine_->buffers.may_be_written(),
+        !engine_->buffers.train(),
         "DataParallel: the bitwise mode has no rule for buffers that change in training; "
         "the module has some (batch norm's running statistics). Use a norm without them, or "
         "leave bitwise_leaves at 0");
