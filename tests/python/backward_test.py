@@ -3,6 +3,7 @@
 """Backwards that are not one for each forward: for each output, of two forwards, and within a backward."""
 
 import copy
+import itertools
 import time
 import unittest
 
@@ -154,6 +155,39 @@ class BackwardTest(unittest.TestCase):
                     optimizer.zero_grad()
                     (model(self.x[:1]).square().sum() + model(self.x).square().sum() + model(self.x[:2]).square().sum()).backward()
                 self.assert_same_gradients(net, alone)
+
+    def test_a_write_to_parameters_before_the_backward_is_told(self):
+        def update(model, wrapper):
+            torch.optim.SGD(model.parameters(), lr=0.1).step()
+
+        def update_and_evaluate(model, wrapper):
+            update(model, wrapper)
+            with torch.no_grad():
+                wrapper(torch.ones(1, 4))
+
+        def load(model, wrapper):
+            model.load_state_dict({name: value + 1 for name, value in model.state_dict().items()})
+
+        def step(model, wrapper):
+            wrapper.step(torch.ones(2, 4), lambda replica, part: replica(part).sum(), torch.optim.SGD(model.parameters(), lr=0.1))
+
+        for mode, write, rows in itertools.product(MODES, (update, update_and_evaluate, load, step), (1, 7)):
+            with self.subTest(mode=mode, write=write.__name__, rows=rows):
+                model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2))
+                wrapper = tandem.DataParallel(model, mode=mode)
+                x = torch.ones(rows, 4)
+                wrapper(x).sum().backward()
+                y = wrapper(x)
+                write(model, wrapper)
+                model.zero_grad()
+                self.assertRaisesRegex(RuntimeError, "modified by an inplace operation", y.sum().backward)
+                model.zero_grad()
+                wrapper(x).sum().backward()
+                found = [p.grad.clone() for p in model.parameters()]
+                model.zero_grad()
+                model(x.to(model[0].weight.device)).sum().backward()
+                for own, p in zip(found, model.parameters(), strict=True):
+                    torch.testing.assert_close(own, p.grad)
 
     def test_norms_of_two_forwards_meet_in_one_order(self):
         for mode in MODES:

@@ -105,6 +105,13 @@ void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
   at::Tensor(x).set_data(to_torch_from_pairs(shown.detach(), x.scalar_type(), device));
 }
 
+/// A write to `x` counts as one to `copy`, too, which has the same memory: a backward that needs
+/// the values from before is refused.
+void share_versions(const at::Tensor& x, const at::Tensor& copy) {
+  if (x.is_inference() || copy.is_inference()) return;
+  copy.unsafeGetTensorImpl()->set_version_counter(x.unsafeGetTensorImpl()->version_counter());
+}
+
 /// Gives `x` the values of `copy`, without a count. @return  whether they differ
 bool take_values(const at::Tensor& x, const at::Tensor& copy) {
   if (std::memcmp(x.const_data_ptr(), copy.const_data_ptr(), copy.nbytes()) == 0) return false;
@@ -160,6 +167,7 @@ TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
     Slot slot{own[i].name, own[i].kind, {}, {}, copies[i].tensor};
     if (original_ != nullptr) {
       slot.own = own[i].tensor;
+      if (slot.kind == nn::TensorKind::parameter) share_versions(slot.own, slot.copy);
       slot.has_frozen_gradient =
           slot.kind == nn::TensorKind::parameter && has_frozen_gradient(slot.own);
       Tensor& x = shown[slot.own.unsafeGetTensorImpl()];
