@@ -32,8 +32,8 @@ def _is_same(now: dict[str, Any], seen: dict[str, Any]) -> bool:
 class _Part:
     """A part of the module, and what it was when the copies were made or last followed it."""
 
-    def __init__(self, module: torch.nn.Module):
-        self.module = module
+    def __init__(self, module: torch.nn.Module, path: str):
+        self.module, self.path = module, path
         self.copies: list[weakref.ref[torch.nn.Module]] = []
         self.attributes = dict(module.__dict__)
         self.tables = [list(table.items()) for table in self._tables()]
@@ -71,6 +71,7 @@ class _Part:
         now = self.module.__dict__
         if _is_same(now, self.attributes):
             return
+        _check_part(self.module, self.path)
         for copy in filter(None, (reference() for reference in self.copies)):
             for name, value in now.items():
                 if name not in _OWN and self.attributes.get(name, _OWN) is not value:
@@ -166,13 +167,23 @@ def _rebound(value: Any, module: torch.nn.Module, copy: torch.nn.Module) -> Any:
 
 
 def check_copyable(module: torch.nn.Module) -> None:
-    """Raises InvalidArgument for a module that torch.jit has scripted or traced, alone or as a part."""
+    """Raises InvalidArgument for a module whose code is bound to its own tensors by torch.jit or torch.compile, alone or as a part."""
     for path, part in module.named_modules():
-        if isinstance(part, torch.jit.ScriptModule):
-            raise InvalidArgument(
-                f"DataParallel: {repr(path) if path else 'the module'} was scripted or traced by torch.jit, and has no Python "
-                "that could be run on copies of its tensors; wrap the module that it was made of, and script that after training"
-            )
+        _check_part(part, path)
+
+
+def _check_part(part: torch.nn.Module, path: str) -> None:
+    name = repr(path) if path else "the module"
+    if isinstance(part, torch.jit.ScriptModule):
+        raise InvalidArgument(
+            f"DataParallel: {name} was scripted or traced by torch.jit, and has no Python that could be run on copies of its tensors; "
+            "wrap the module that it was made of, and script that after training"
+        )
+    if part._compiled_call_impl is not None or "_orig_mod" in part._modules:
+        raise InvalidArgument(
+            f"DataParallel: {name} was compiled by torch.compile, whose code runs on the tensors of that module alone and not on copies of "
+            "them; wrap the module as it was before, and call torch.compile on functions that its forward calls"
+        )
 
 
 def copy_parts(
@@ -270,7 +281,7 @@ class Copies:
 
     def _read_parts(self) -> list[_Part]:
         if not self._parts:
-            self._parts = [_Part(module) for module in self.module.modules()]
+            self._parts = [_Part(module, path) for path, module in self.module.named_modules()]
         return self._parts
 
 

@@ -272,6 +272,25 @@ class WrapperTest(unittest.TestCase):
         model[1] = torch.jit.script(make())
         self.assertRaisesRegex(tandem.InvalidArgument, "'1' was scripted", wrapper, x)
 
+    def test_modules_of_torch_compile_are_refused(self):
+        def compiled():
+            model = models.Mlp()
+            model.compile(backend="eager")
+            return model
+
+        x = torch.ones(4, 6)
+        for module, name in ((torch.compile(models.Mlp(), backend="eager"), "the module"), (nn.Sequential(compiled()), "'0'")):
+            with self.subTest(name):
+                self.assertRaisesRegex(tandem.InvalidArgument, f"{name} was compiled by torch.compile", tandem.DataParallel(module), x)
+        model = nn.Sequential(models.Mlp())
+        wrapper = tandem.DataParallel(model)
+        wrapper(x)
+        model[0].compile(backend="eager")  # which changes no table of the module
+        for call in (lambda: wrapper(x), lambda: wrapper.step(x, lambda replica, part: replica(part).sum())):
+            self.assertRaisesRegex(tandem.InvalidArgument, "'0' was compiled by torch.compile", call)
+        model[0]._compiled_call_impl = None
+        wrapper(x)
+
     def test_wrong_options_are_refused(self):
         for options, text in (({"gpu0_bsz": "many"}, "gpu0_bsz is 'many', but an int is wanted"),
                               ({"mode": "fast"}, "mode is 'fast'; give one of 'classic'"),
