@@ -44,11 +44,11 @@ def make_net(r, norms):
         own = len(words) - 1
         words += [f"norm:{size}"] * norm
         for word, chance in (("tanh" if norm else r.choice(("tanh", "relu")), 0.5), (f"layernorm:{size}", 0.2), (f"again:{own}", 0.2 if size == width and not norm else 0),
-                             (f"extra:{size}", 0.15), (f"spare:{r.randint(1, 3)}", 0.15), ("count", 0.12)):
+                             (f"extra:{size}", 0.15), (f"spare:{r.randint(1, 3)}", 0.15), ("count", 0.12), ("cache", 0.1)):
             if r.random() < chance:
                 words.append(word)
         width = size
-    return " ".join(word + "*" * (r.random() < 0.12 and not word.startswith("count")) for word in words)
+    return " ".join(word + "*" * (r.random() < 0.12 and word not in ("count", "cache")) for word in words)
 
 
 def make_setup(r):
@@ -72,7 +72,7 @@ def make_statement(r):
         f"backward {rows} {seed} {r.choice((0, 0, r.randint(1, 12)))} {int(r.random() < 0.7)}"] * 4 + [
         f"evaluate {rows} {seed}", f"zero_grad {r.randint(0, 1)}", "update", "update", f"clip {r.randint(1, 100)}", "scale_gradients 50",
         f"set_gradient {p} 30", f"drop_gradient {p}", f"train {int(r.random() < 0.7)}", f"freeze {p}", f"freeze {p}", f"thaw {p}", f"hook {p}",
-        f"unhook {p}", f"write {p} 90", "learning_rate 20", "average", "reload", "wrap_again", "synchronise"])
+        f"unhook {p}", f"write {p} 90", "learning_rate 20", "average", "reload", "wrap_again", "synchronise", f"late {rows} {seed}"])
     if text.startswith("step") and r.random() < 0.15:
         text = f"fail {r.randint(1, 40)} {text}"
     return text + " look" * (r.random() < 0.3)

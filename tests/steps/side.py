@@ -58,8 +58,8 @@ class Setup:
 
 class Net(nn.Module):
     """Layers in their order: "linear:in:out", "plain:in:out" without bias, "again:k" with the tensors of layer k, "norm:n", "layernorm:n",
-    "tanh", "relu", "extra:n" in training alone, "spare:n" never used, "count" with a buffer that counts forwards. A star: computed again
-    in backward."""
+    "tanh", "relu", "extra:n" in training alone, "spare:n" never used, "count" with a buffer that counts forwards in training, "cache" with one
+    that counts all and adds their number. A star: computed again in backward."""
 
     until_failure = 0  # of the parts that are called next
 
@@ -85,7 +85,7 @@ class Net(nn.Module):
             return nn.BatchNorm1d(n[0])
         if kind == "layernorm":
             return nn.LayerNorm(n[0])
-        if kind == "count":
+        if kind in ("count", "cache"):
             part = nn.Identity()
             part.register_buffer("count", torch.zeros(()))
             return part
@@ -101,11 +101,14 @@ class Net(nn.Module):
             return x + self.parts[i](x)
         if self.kinds[i] == "count" and self.training:
             self.parts[i].count += 1
+        if self.kinds[i] == "cache":
+            self.parts[i].count += 1
+            return x + 0.01 * self.parts[i].count
         return self.parts[i](x)
 
     def forward(self, x):
         for i in range(len(self.parts)):
-            if self.stars[i] and torch.is_grad_enabled() and self.kinds[i] != "count":
+            if self.stars[i] and torch.is_grad_enabled() and self.kinds[i] not in ("count", "cache"):
                 x = checkpoint(self.apply_part, i, x, use_reentrant=False)
             else:
                 x = self.apply_part(i, x)
@@ -224,7 +227,7 @@ class Side:
     def backward_by_parts(self, batch):
         """Micro-batches matter to buffers alone."""
         rows = len(batch[0])
-        parts = min(self.setup.accumulate, rows) if {"norm", "count"} & set(self.net.kinds) else 1
+        parts = min(self.setup.accumulate, rows) if {"norm", "count", "cache"} & set(self.net.kinds) else 1
         sizes = [rows // parts + (k < rows % parts) for k in range(parts)]
         count = batch[2].sum() if self.setup.loss == "weighted" else rows
         self.told["loss"] = torch.zeros(())
@@ -241,6 +244,18 @@ class Side:
                 loss = loss + self.call_loss(more_rows, seed + 1)
             self.told["loss"] = loss.detach()
             loss.backward()
+
+    def late(self, rows, seed):
+        """An update between a forward and its backward, which needs the parameters from before.
+
+        Not where other devices than the first have them still, where they are computed with anew, and where devices share the update, which is
+        a call of the wrapper also without a gradient.
+        """
+        if self.setup.shared or self.setup.chunks[:1] == (0,) or any(self.net.stars):
+            return
+        loss = self.call_loss(rows, seed)
+        self.optimizer.step()
+        loss.backward()
 
     def evaluate(self, rows, seed):
         trained = self.net.training
