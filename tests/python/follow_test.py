@@ -131,6 +131,29 @@ class FollowTest(unittest.TestCase):
                             torch.optim.SGD(net.parameters(), lr=0.1).step()
                     self.assertLessEqual(models.difference(model, alone), 1e-5)
 
+    def test_two_parameters_in_one_memory_are_refused(self):
+        x = torch.ones(4, 6)
+        for calls in (0, 2):
+            with self.subTest(calls=calls):
+                model = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6))
+                wrapper = tandem.DataParallel(model)
+                for _ in range(calls):
+                    wrapper(x)
+                model[2].weight.data = model[0].weight.data
+                self.assertRaisesRegex(tandem.InvalidArgument, "'0.weight' and '2.weight' are two tensors in the same memory", wrapper, x)
+                model.requires_grad_(False)
+                wrapper(x)  # neither is trained
+                model.requires_grad_(True)
+                model[2].weight = model[0].weight
+                parts = torch.cat([p.data.flatten() for p in model.parameters()]).split([p.numel() for p in model.parameters()])
+                for p, part in zip(model.parameters(), parts, strict=True):
+                    p.data = part.view_as(p)  # side by side
+                wrapper(x).sum().backward()
+                found = model[0].weight.grad.clone()
+                model.zero_grad()
+                model(x.to(found.device)).sum().backward()
+                torch.testing.assert_close(found, model[0].weight.grad)
+
     def test_training_and_evaluation(self):
         model = nn.Sequential(nn.Dropout(0.5), nn.BatchNorm1d(4))
         wrapper = tandem.DataParallel(model)

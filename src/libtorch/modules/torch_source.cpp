@@ -67,6 +67,31 @@ void check_home(const std::vector<Named>& all, Device device) {
   }
 }
 
+/// Two parameters in one memory train together on one device. Here each would get its own.
+void check_apart(std::vector<Named> all) {
+  std::erase_if(all, [](const Named& named) {
+    const at::Tensor& x = named.tensor;
+    return x.layout() != at::kStrided || x.numel() == 0 || !x.is_non_overlapping_and_dense();
+  });
+  const auto begin = [](const Named& named) {
+    return static_cast<const char*>(named.tensor.const_data_ptr());
+  };
+  std::ranges::stable_sort(all, {}, begin);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const Named &first = all[i - 1], &second = all[i];
+    const bool is_tied = first.tensor.is_same(second.tensor);
+    const bool trains = first.tensor.requires_grad() || second.tensor.requires_grad();
+    TANDEM_CHECK(
+        is_tied || !trains || begin(second) >= begin(first) + first.tensor.nbytes(),
+        "DataParallel: '",
+        first.name,
+        "' and '",
+        second.name,
+        "' are two tensors in the same memory, and would be trained apart from each other; "
+        "give the module one of them in both places, in place of its .data");
+  }
+}
+
 /// The user's tensor as one of tandem's, for an arena to move.
 Tensor shown_first(const Named& named, Device device) {
   const at::Tensor& x = named.tensor;
@@ -153,6 +178,7 @@ TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
   if (original_ != nullptr) {
     check_parts(*original_, *copy_);
     check_home(own, device);
+    check_apart(own);
     parts_ = original_->modules(/*include_self=*/false);
   }
   std::unordered_map<const c10::TensorImpl*, Tensor> shown;  // of tied tensors
