@@ -74,5 +74,6 @@ class Methods(torch.nn.DataParallel[Any]):
         replicas = self.replicate(self.module, self.device_ids[: len(own_inputs)])
         outputs = self.parallel_apply(replicas, own_inputs, own_kwargs)
         first = next(tensors_of(self.module), None)
-        stays = self._options["output_device"] is None and (first is None or first.device.type == "cpu")
+        on_gpus = self._home is not None and self._home.type == "cuda"
+        stays = self._options["output_device"] is None and not on_gpus and (first is None or first.device.type == "cpu")
         return self.gather(outputs, -1 if stays else self.output_device)  # -1 is the host

@@ -262,7 +262,8 @@ bool TorchSource::has_parts_of(const torch::nn::Module& module) const {
 }
 
 bool TorchSource::is_on_host() const noexcept {
-  return slots_.empty() || slots_.front().own.device().is_cpu();
+  if (slots_.empty()) return device_.type != DeviceType::cuda;
+  return slots_.front().own.device().is_cpu();
 }
 
 void TorchSource::keep_buffers() const {

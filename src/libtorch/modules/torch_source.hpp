@@ -80,7 +80,8 @@ class TorchSource final : public parallel::ReplicaSource {
   /// Puts PyTorch's tensors over memory that has moved, and watches their gradients. To be called
   /// when a wrapper has laid out its arenas.
   void settle();
-  /// Whether the user's module is on PyTorch's `cpu`. Of the first device's source.
+  /// Whether the user's module is on PyTorch's `cpu`; one without tensors is, unless devices are
+  /// GPUs. Of the first device's source.
   bool is_on_host() const noexcept;
   torch::nn::Module& module() const noexcept { return *copy_; }
   /// The name of the module's class, without namespaces.

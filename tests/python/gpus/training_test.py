@@ -245,6 +245,17 @@ class TrainingTest(unittest.TestCase):
             tandem.DataParallel(make_model().cuda(), devices="cpu:2")
         tandem.DataParallel(make_model().cuda())(torch.ones(8, 6, device="cuda")).sum().backward()  # GPUs work on
 
+    def test_a_module_without_tensors_leaves_its_outputs_on_the_first_gpu(self):
+        class Doubled(tandem.DataParallel):
+            def gather(self, outputs, output_device):
+                return 2 * super().gather(outputs, output_device)
+
+        x = torch.randn(8, 6, device="cuda", requires_grad=True)
+        for wrapper, factor in ((tandem.DataParallel(nn.Tanh()), 1), (Doubled(nn.Tanh()), 2)):
+            y = wrapper(x)
+            self.assertEqual(y.device, torch.device("cuda:0"))
+            torch.testing.assert_close(y, factor * torch.tanh(x))
+
     def test_the_functions_of_torch_nn_parallel(self):
         model = make_model().cuda()
         x = torch.randn(8, 6, device="cuda")
