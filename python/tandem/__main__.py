@@ -46,6 +46,8 @@ def main() -> None:
         print("\nA model of tandem's own, on tandem's devices: python -m tandem memory --model mlp --devices cpu:4\n", flush=True)
     if not program.exists():
         sys.exit(f"tandem: {program} is missing; build it, or install the package again")
+    if command == "doctor":  # it asks the first python3 of the path, whichever environment is active
+        os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     os.execv(program, ["tandem", *sys.argv[1:]])
 
 

@@ -3,8 +3,10 @@
 """Importing the package: without PyTorch, and with one that it was not built for."""
 
 import inspect
+import json
 import os
 import pathlib
+import platform
 import pydoc
 import re
 import shutil
@@ -121,6 +123,15 @@ except ImportError as error: print(error)
         self.assertEqual(list(inspect.signature(tandem.DeviceNeed).parameters), ["device", "fixed", "per_row", "per_batch_row", "limit"])
         self.assertEqual(tandem.chunk_sizes(rows=9, gpu0_bsz=3, devices=["cpu:0", "cpu:1"]), [3, 6])
         self.assertIn("How many of a batch's rows", tandem.chunk_sizes.__doc__)
+
+    def test_the_doctor_looks_at_the_python_that_calls_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = pathlib.Path(folder, "python3")
+            other.write_text("#!/bin/sh\nexit 1\n")
+            other.chmod(0o755)
+            done = subprocess.run([sys.executable, "-B", "-m", "tandem", "doctor", "--json"], capture_output=True, text=True, check=False,
+                                  env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"})
+        self.assertEqual(json.loads(done.stdout)["python"]["version"], platform.python_version())
 
     def test_a_signature_has_all_options(self):
         with self.assertRaisesRegex(tandem.InvalidArgument, "no option 'nonsense'; there are ") as refused:
