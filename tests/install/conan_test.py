@@ -57,9 +57,10 @@ class ConanTest(unittest.TestCase):
         (packed / "build").mkdir()
         (packed / "build/Release").symlink_to(BUILD)
         run(CONAN, "export-pkg", packed, folder=WORK)  # with the test package, which builds the stranger's program
-        stranger = packed / "tests/install/stranger"
-        self.assertEqual(len(list(stranger.glob("build/**/page.html"))), 1)  # which it has run
-        (cache,) = stranger.glob("build/**/CMakeCache.txt")
+        self.assertEqual({path.name for path in (packed / "tests/install/stranger").iterdir()}, {path.name for path in consumer.STRANGER.iterdir()})
+        stranger = packed / "build/stranger"
+        self.assertEqual(len(list(stranger.glob("**/page.html"))), 1)  # which it has run
+        (cache,) = stranger.glob("**/CMakeCache.txt")
         self.assertRegex(cache.read_text(), rf"(?m)^tandem_DIR:PATH={WORK}/home/p/.*/lib/cmake/tandem$")
 
 

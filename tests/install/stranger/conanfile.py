@@ -18,7 +18,7 @@ class Stranger(ConanFile):
         self.requires(self.tested_reference_str)
 
     def layout(self):
-        cmake_layout(self)
+        cmake_layout(self, build_folder="../../../build/stranger")  # beside other builds of the repository, and not in this folder
 
     def generate(self):
         toolchain = CMakeToolchain(self)
