@@ -7,15 +7,27 @@
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/core/error.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/interrupt.hpp"
 
 namespace tandem::parallel {
+namespace {
+
+/// Copies of many gradients take their time, in which nobody waits for a device.
+void check_not_interrupted() {
+  if (InterruptScope* const scope = InterruptScope::current(); scope && scope->wants_stop())
+    throw CommAborted("DataParallel: the caller was interrupted");
+}
+
+}  // namespace
 
 void GradientSnapshot::take(std::shared_ptr<optim::Arena> arena) {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.category = Category::gradient; });
   Saved saved{std::move(arena), {}};
   for (const std::size_t p : saved.arena->layout().place_indices()) {
+    check_not_interrupted();
     const Tensor grad = saved.arena->tensor(p).grad();
     saved.gradients.push_back(grad.defined() ? grad.clone() : Tensor{});
   }
