@@ -86,7 +86,9 @@ void run_in_space(
     const Stream& stream, const char* name, DType t, std::int64_t n, Arrays arrays, F f) {
   run_ops(stream, name, [&](int ordinal) {
     const std::size_t nbytes = static_cast<std::size_t>(n) * itemsize(t);
-    f(ordinal, *UpdateSpace::of(stream.logical_device(), nbytes, arrays.count));
+    const auto space = UpdateSpace::of(stream.logical_device(), nbytes, arrays.count);
+    const auto held = space->hold();
+    f(ordinal, *space);
   });
 }
 

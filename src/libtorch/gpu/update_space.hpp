@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include <ATen/core/Tensor.h>
 
@@ -33,6 +34,9 @@ class UpdateSpace {
   static std::shared_ptr<UpdateSpace> of(LogicalDevice& device, std::size_t nbytes, int arrays);
 
   UpdateSpace(LogicalDevice& device, std::size_t nbytes, int arrays);
+  /// Held while the ops of an update are queued, since updates of several threads share one: the
+  /// stream then keeps them in order.
+  std::unique_lock<std::mutex> hold() const { return std::unique_lock(in_use_); }
 
   /// n elements of an array, or of what follows it.
   at::Tensor array(int i, DType t, std::int64_t n) const;
@@ -43,6 +47,7 @@ class UpdateSpace {
  private:
   at::Tensor scalar(DType t, std::int64_t i) const;
 
+  mutable std::mutex in_use_;
   LogicalDevice& device_;
   std::size_t array_nbytes_;
   int arrays_;

@@ -4,6 +4,7 @@
 
 import copy
 import itertools
+import threading
 import unittest
 
 import torch
@@ -206,6 +207,28 @@ class TrainingTest(unittest.TestCase):
                 optimizer = make_optimizer(form, wrapper, torch.optim.SGD, lr=0.05)
                 train(form, wrapper, optimizer, batches("cuda"), loss_of)
                 self.check(model, of_one_device(lambda parameters: torch.optim.SGD(parameters, lr=0.05), make))
+
+    def test_updates_of_two_wrappers_at_once(self):
+        def train_all(*seeds):
+            def make(seed):
+                torch.manual_seed(seed)
+                model = nn.Sequential(*[nn.Linear(16, 16) for _ in range(4)]).cuda()
+                wrapper = tandem.DataParallel(model, device_ids=[0, 1], mode="classic", deadline=60.0)
+                return model, wrapper, tandem.Optimizer(wrapper, torch.optim.RMSprop, lr=0.01), torch.randn(2, 8, 16).cuda()
+
+            def run(wrapper, optimizer, batch):
+                for _ in range(10):
+                    wrapper.step(tuple(batch), loss_of, optimizer)
+
+            made = [make(seed) for seed in seeds]
+            threads = [threading.Thread(target=run, args=own) for _, *own in made]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(120)
+            return [[p.detach().cpu() for p in model.parameters()] for model, *_ in made]
+
+        torch.testing.assert_close(train_all(1, 2), train_all(1) + train_all(2))
 
     def test_an_optimizer_goes_on_without_its_wrapper(self):
         for mode in MODES:
