@@ -32,7 +32,6 @@ class Program:
         """Runs it in this process, as __main__. What it raises comes out of here."""
         if self.is_module:
             sys.argv = [self.name, *self.arguments]
-            sys.path[0] = os.getcwd()
             runpy.run_module(self.name, run_name="__main__", alter_sys=True)
             return
         sys.argv = [self.name, *self.arguments]

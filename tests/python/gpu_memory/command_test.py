@@ -5,6 +5,8 @@
 import importlib.util
 import json
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -40,6 +42,14 @@ class CommandTest(unittest.TestCase):
         for command in ("run", "memory"):
             done = tandem(command, "-m", "nowhere.train", "--lr", "1")
             self.assertEqual((done.status, done.errors), (1, f"tandem: {command}: there is no module nowhere.train\n"))
+
+    def test_a_module_of_the_folder_where_an_installed_command_is_called(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (command := pathlib.Path(folder, "bin", "tandem")).parent.mkdir()
+            command.write_text("from tandem.__main__ import main\nmain()\n")
+            pathlib.Path(folder, "my_train.py").write_text("")
+            done = subprocess.run([sys.executable, "-B", command, "memory", "-m", "my_train"], cwd=folder, capture_output=True, text=True, check=False)
+        self.assertNotIn("there is no module", done.stderr)
 
     def test_devices_that_are_none(self):
         for devices in ("gpu:4", "cuda:0", "cuda:x", "cuda"):
