@@ -54,8 +54,9 @@ int first_with_rows(const std::vector<RowRange>& rows) {
 
 ModuleBuffers::ModuleBuffers(const Replicas& replicas,
                              const ModeRules& rules,
-                             const std::vector<BufferRule>& buffer_rules)
-    : replicas_(replicas), rules_(rules) {
+                             const std::vector<BufferRule>& buffer_rules,
+                             bool in_evaluation)
+    : replicas_(replicas), rules_(rules), in_evaluation_(in_evaluation) {
   std::vector<optim::ArenaEntry> entries = arena_entries(first().source(), nn::TensorKind::buffer);
   const Device device = first().device();
   master_ = entries.empty()
@@ -141,7 +142,7 @@ void ModuleBuffers::send(Call& call, Call::Part& part) const {
 }
 
 void ModuleBuffers::follow(Call& call, Call::Part& part, const MicroBatch& micro_batch) const {
-  if (!bring_writes(call)) return;
+  if (!bring_writes()) return;
   if (part.last.idle_process >= 0)  // whose devices have none to follow
     return in_phase(part, Phase::replicate, [&] { follow_processes(call, part); });
   const bool all =
@@ -213,10 +214,6 @@ void ModuleBuffers::combine(Call& call, Call::Part& part) const {
   });
 }
 
-bool ModuleBuffers::bring_writes(const Call& call) const {
-  return train() || (!own_.empty() && !call.processes->are_several());
-}
-
 bool ModuleBuffers::wrote(const Call& call) {
   return std::ranges::any_of(call.group.members(), [&](int d) {
     return call.part(d).replica->buffers->versions() != call.part(d).buffers_before;
@@ -227,7 +224,7 @@ void ModuleBuffers::merge(Call& call, Call::Part& part) const {
   // With synchronised statistics all replicas that have rows hold the same bits; where processes
   // train together, all do.
   const int source = call.processes->are_several() ? 0 : first_with_rows(call.last_rows());
-  if (!part.is_first() || source < 0 || !bring_writes(call) || !wrote(call)) return;
+  if (!part.is_first() || source < 0 || !bring_writes() || !wrote(call)) return;
   const ContextScope scope([](Context& c) { c.phase = Phase::update; });
   const optim::Arena& copies = *call.part(source).replica->buffers;
   const optim::Arena::Versions before = master_->versions();

@@ -20,10 +20,12 @@ class ModuleBuffers {
  public:
   /// Allocates the copies on all devices.
   ///
+  /// @param in_evaluation  whether what a forward writes in evaluation comes to the module, too.
   /// @throws InvalidArgument  a rule names no buffer, or does not fit its dtype.
   ModuleBuffers(const Replicas& replicas,
                 const ModeRules& rules,
-                const std::vector<BufferRule>& buffer_rules);
+                const std::vector<BufferRule>& buffer_rules,
+                bool in_evaluation);
 
   /// The module's buffers.
   const std::shared_ptr<optim::Arena>& arena() const noexcept { return master_; }
@@ -68,9 +70,8 @@ class ModuleBuffers {
   void bind_rules(const std::vector<BufferRule>& rules);
   /// Whether the module's value is computed from several replicas.
   bool combines(std::size_t place) const { return merges_[place] != BufferMerge::first; }
-  /// Whether what a forward writes comes to the module: in training, and in evaluation in one
-  /// process, since processes may evaluate other batches each.
-  bool bring_writes(const Call& call) const;
+  /// Whether what a forward writes comes to the module.
+  bool bring_writes() const { return train() || (in_evaluation_ && !own_.empty()); }
   /// Whether any replica has written to its copies.
   static bool wrote(const Call& call);
   /// Makes `tensors` (by place) the module's buffers.
@@ -79,6 +80,7 @@ class ModuleBuffers {
 
   const Replicas& replicas_;
   const ModeRules& rules_;
+  const bool in_evaluation_;
   std::shared_ptr<optim::Arena> master_;
   std::vector<Tensor> own_;          // by place: the module's own buffers
   std::vector<Tensor> private_;      // by place: the copies that replica 0 writes in a call

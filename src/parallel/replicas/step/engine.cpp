@@ -56,7 +56,8 @@ Engine::Engine(const ReplicaSources& sources,
       move(*sources.front(), devices.front()),
       replicas(make_replicas(sources, devices)),
       parameters(replicas, rules, {.exchange = o.exchange, .sharding = o.sharding}),
-      buffers(replicas, rules, o.buffers),
+      // Processes may evaluate other batches each, and leaves run a forward several times.
+      buffers(replicas, rules, o.buffers, !processes->are_several() && o.bitwise_leaves == 0),
       gradients(
           replicas,
           parameters,

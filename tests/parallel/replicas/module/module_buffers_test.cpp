@@ -18,7 +18,7 @@ using Rows = std::vector<RowRange>;
 
 struct Buffers : TestReplicas {
   explicit Buffers(int n, const std::vector<BufferRule>& buffer_rules = {})
-      : TestReplicas(n), buffers(replicas, rules, buffer_rules) {}
+      : TestReplicas(n), buffers(replicas, rules, buffer_rules, /*in_evaluation=*/true) {}
 
   /// A call of these rows that has sent the buffers, and in which each replica writes its own.
   std::shared_ptr<Call> write(const Rows& rows, const std::function<void(Affine&, int)>& f) {
