@@ -294,6 +294,16 @@ class BackwardTest(unittest.TestCase):
                     call()
             tandem.DataParallel(net, devices="cpu:3", batch_norm="per_replica")(x).sum().backward()
 
+    def test_a_batch_norm_of_one_device_is_computed_again_anywhere(self):
+        for reentrant in (True, False):
+            net = Norms(reentrant, preserve=False)
+            alone, x = copy.deepcopy(net), torch.randn(6, 4)
+            alone(x).square().sum().backward()
+            model = tandem.DataParallel(net, devices="cpu:1")
+            model(x).square().sum().backward()
+            for own, p in zip(net.parameters(), alone.parameters(), strict=True):
+                torch.testing.assert_close(own.grad.cpu(), p.grad)
+
     def test_a_batch_norm_of_no_values_moves_no_statistics(self):
         for kind in ("synchronised", "per_replica"):
             for some in (0, 1):  # whether the first device has values

@@ -183,6 +183,8 @@ at::Tensor replica_batch_norm(const at::Tensor& x,
   const BatchNormSync sync = norm == nullptr ? scope->batch_norms().fallback() : norm->sync;
   const auto& group = current_row_group();
   const bool alone = group == nullptr || group->size() < 2;
+  if (call.running_mean.defined())
+    SharedMeans::get().note(call.running_mean, !alone && sync != BatchNormSync::per_replica);
   if (alone || sync == BatchNormSync::per_replica) return of_own_rows(call);
   if (!is_backward_outside_of_calls()) return of_all_rows(call, sync);
   check_not_in_reentrant_checkpoint();

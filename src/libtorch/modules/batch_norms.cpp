@@ -8,7 +8,6 @@
 #include "tandem/core/check.hpp"
 
 #include "libtorch/modules/batch_norm_module.hpp"
-#include "libtorch/modules/shared_means.hpp"
 #include "libtorch/modules/sync_marks.hpp"
 
 namespace tandem::libtorch {
@@ -75,7 +74,6 @@ void BatchNorms::begin() {
     if (!part.module->is_training()) continue;
     RunningState running = *running_state_of(*part.module);
     if (!running.mean.defined()) continue;
-    if (part.sync != BatchNormSync::per_replica) SharedMeans::get().add(running.mean);
     training_.push_back({std::move(running), part.sync});
     part.module->eval();
     disguised_.push_back(part.module);

@@ -21,8 +21,13 @@ class SharedMeans {
     static SharedMeans& all = *new SharedMeans;
     return all;
   }
-  void add(const at::Tensor& mean) {
+  /// A forward has used it, with statistics of the whole batch or of its own rows.
+  void note(const at::Tensor& mean, bool is_shared) {
     const std::scoped_lock lock(mutex_);
+    if (!is_shared) {
+      known_.erase(mean.unsafeGetTensorImpl());
+      return;
+    }
     known_.try_emplace(mean.unsafeGetTensorImpl(), mean.getIntrusivePtr());
     if (known_.size() < 2 * kept_ + kFew) return;
     std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
