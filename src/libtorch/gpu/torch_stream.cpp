@@ -52,7 +52,10 @@ CUstream_st* TorchStream::handle() const {
 }
 
 void TorchStream::synchronize(const char* op) const {
-  const c10::Stream own = stream();
+  await(stream(), op);
+}
+
+void TorchStream::await(const c10::Stream& own, const char* op) const {
   poll([&] { return call_gpu(ordinal_, "cudaStreamQuery", [&] { return own.query(); }); }, op);
 }
 
@@ -66,28 +69,34 @@ void TorchStream::drain() const noexcept {
   }
 }
 
-void TorchStream::queue_copy_to_host(
-    const void* source, void* target, std::size_t nbytes, bool is_pinned, const char* op) const {
+void TorchStream::queue_copy_to_host(const c10::Stream& own,
+                                     const void* source,
+                                     void* target,
+                                     std::size_t nbytes,
+                                     bool is_pinned,
+                                     const char* op) const {
   call_gpu(ordinal_, op, [&] {
-    const OwnCall own;
-    const c10::StreamGuard scope(stream());
+    const OwnCall own_call;
+    const c10::StreamGuard scope(own);
     bytes_of_host(target, nbytes)
         .copy_(bytes_of_gpu(source, nbytes, ordinal_), /*non_blocking=*/is_pinned);
   });
 }
 
+// Another thread's call may give the device another stream meanwhile.
 void TorchStream::copy_to_host(const void* source,
                                void* target,
                                std::size_t nbytes,
                                const char* op) const {
+  const c10::Stream own = stream();
   if (nbytes > kStaged) {
-    synchronize(op);  // PyTorch's copy waits without a deadline
-    return queue_copy_to_host(source, target, nbytes, /*is_pinned=*/false, op);
+    await(own, op);  // PyTorch's copy waits without a deadline
+    return queue_copy_to_host(own, source, target, nbytes, /*is_pinned=*/false, op);
   }
   const std::scoped_lock lock(staging_);
   try {
-    queue_copy_to_host(source, staged_.mutable_data_ptr(), nbytes, /*is_pinned=*/true, op);
-    synchronize(op);
+    queue_copy_to_host(own, source, staged_.mutable_data_ptr(), nbytes, /*is_pinned=*/true, op);
+    await(own, op);
   } catch (...) {  // the copy may still be under way
     drain();
     throw;

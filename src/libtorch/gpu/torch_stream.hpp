@@ -36,8 +36,13 @@ class TorchStream final : public GpuStream {
   std::shared_ptr<const StreamPoint> point() const override;
 
  private:
-  void queue_copy_to_host(
-      const void* source, void* target, std::size_t nbytes, bool is_pinned, const char* op) const;
+  void await(const c10::Stream& own, const char* op) const;
+  void queue_copy_to_host(const c10::Stream& own,
+                          const void* source,
+                          void* target,
+                          std::size_t nbytes,
+                          bool is_pinned,
+                          const char* op) const;
 
   int ordinal_;
   std::atomic<c10::StreamId> id_;
