@@ -88,7 +88,10 @@ void GradientSink::take(std::size_t parameter, at::Tensor gradient) {
                entry.name,
                "', whose gradient is being reduced; use the parameter in it alone, or let "
                "torch.utils.checkpoint compute again with use_reentrant=False");
-  if (own.held.defined()) gradient = own.held + gradient;
+  if (own.held.defined()) {
+    gradient = own.held + gradient;
+    hand_to_main_stream(gradient, entry.parameter.device());
+  }
   own.held.reset();
   if (++own.taken < entry.copies || own.waits) {
     own.held = std::move(gradient);
