@@ -83,13 +83,14 @@ void check_peers(const std::vector<Device>& devices) {
     const int gpu = logical_device(device).gpu()->ordinal();
     if (std::ranges::find(gpus, gpu) != gpus.end()) continue;
     for (const int other : gpus)
-      TANDEM_CHECK(!are_broken_peers(other, gpu),
-                   "DataParallel: a copy between GPUs ",
-                   other,
-                   " and ",
-                   gpu,
-                   " hung or changed its bytes, though CUDA says that they reach each other; name "
-                   "other GPUs, or switch off what is between them (IOMMU, PCIe access control)");
+      TANDEM_CHECK(
+          !are_broken_peers(other, gpu),
+          "DataParallel: a copy between GPUs ",
+          other,
+          " and ",
+          gpu,
+          " hung or changed its bytes; name other GPUs, or switch off what is between them "
+          "(IOMMU, PCIe access control)");
     gpus.push_back(gpu);
   }
 }
