@@ -158,6 +158,7 @@ class DataParallel(Methods):
         self._options = _Options({**options, "devices": names, "output_device": output, "dim": dim})
         self._check_backend()
         self._replicas = _torch.DataParallel(Copies(module), self._options)
+        self._replicas.check()
         limit_gpus(devices, names)  # which outlasts a wrapper, so not before this one's options are known to be right
         asks_for_home = device_ids is not None or kind == "cuda"
         self._home = None

@@ -99,8 +99,6 @@ DataParallel::DataParallel(nb::object copies, ReadOptions options)
       module_options_(std::move(options.module)),
       outputs_on_host_(options.outputs_on_host),
       replicas_(std::make_shared<std::vector<std::weak_ptr<PythonModule>>>()) {
-  // The replicas are made by the first call: what they would be refused for is refused now.
-  static_cast<void>(parallel::checked(options_.devices, options_));
   module_options_.make = [copies = copies_, replicas = replicas_] {
     const InterpreterLock lock;
     auto made = PythonModule::make(nb::handle(copies.get()).attr("make")());
@@ -108,6 +106,10 @@ DataParallel::DataParallel(nb::object copies, ReadOptions options)
     replicas->push_back(made);
     return made;
   };
+}
+
+void DataParallel::check() const {
+  static_cast<void>(parallel::checked(options_.devices, options_));
 }
 
 DataParallel::~DataParallel() {
@@ -326,6 +328,7 @@ void bind_data_parallel(nb::module_& m) {
           },
           nb::arg("copies"),
           nb::arg("options"))
+      .def("check", &DataParallel::check)
       .def("forward", &DataParallel::forward, nb::arg("positional"), nb::arg("named"))
       .def("step",
            &DataParallel::step,

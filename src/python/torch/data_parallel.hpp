@@ -28,6 +28,9 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
+  /// The replicas are made by the first call. @throws InvalidArgument  what they would be refused
+  /// for
+  void check() const;
   nanobind::object forward(nanobind::handle positional, nanobind::handle named);
   /// @param optimizer  None: gradients are added to the module's. Otherwise one of PyTorch.
   /// @param update     of a tandem.Optimizer; null: it is another one.
