@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <random>
 #include <span>
 
 #include <ATen/ATen.h>
 
+#include "libtorch/gpu/gpu_constant.hpp"
 #include "libtorch/gpu/gpu_tensors.hpp"
 #include "libtorch/gpu/own_call.hpp"
 
@@ -30,35 +30,18 @@ constexpr std::int64_t kRows = std::int64_t{2} << 10;
 /// Padding between two tensors of an arena, at most.
 constexpr std::ptrdiff_t kPadding = 256;
 
-/// The factors on each GPU, where they stay.
-///
-/// Thread-safe.
-class Factors {
- public:
-  static Factors& get() {
-    static Factors& all = *new Factors;
-    return all;
-  }
-  at::Tensor on(int gpu) {
-    const std::scoped_lock lock(mutex_);
-    at::Tensor& factors = made_[gpu];
-    // From the host: PyTorch waits for such a copy, so that any stream may read it.
-    if (!factors.defined()) factors = drawn().to(gpu_of(gpu));
-    return factors;
-  }
+at::Tensor drawn_factors() {
+  const at::Tensor factors = at::empty({kRow}, at::kLong);
+  std::mt19937_64 draw;  // the same in each process
+  for (std::int64_t& k : std::span(factors.mutable_data_ptr<std::int64_t>(), kRow))
+    k = static_cast<std::int64_t>(draw() | 1);
+  return factors;
+}
 
- private:
-  static at::Tensor drawn() {
-    const at::Tensor factors = at::empty({kRow}, at::kLong);
-    std::mt19937_64 draw;  // the same in each process
-    for (std::int64_t& k : std::span(factors.mutable_data_ptr<std::int64_t>(), kRow))
-      k = static_cast<std::int64_t>(draw() | 1);
-    return factors;
-  }
-
-  std::mutex mutex_;  // guards made_
-  std::map<int, at::Tensor> made_;
-};
+GpuConstant& row_factors() {
+  static GpuConstant& factors = *new GpuConstant(drawn_factors);
+  return factors;
+}
 
 struct Bytes {
   const char* begin;
@@ -98,7 +81,7 @@ class Digests {
  public:
   void add(const Bytes& all, DType dtype) {
     const auto count = static_cast<std::int64_t>(all.nbytes / itemsize(dtype));
-    const at::Tensor factors = Factors::get().on(all.gpu);
+    const at::Tensor factors = row_factors().on(all.gpu);
     for (std::int64_t begin = 0; begin < count;) {
       const std::int64_t rows = std::min(kRows, (count - begin) / kRow);
       const std::int64_t length = rows > 0 ? kRow : count - begin;
@@ -146,7 +129,7 @@ std::vector<bool> which_differ(const std::vector<Range>& ranges) {
 
 void prepare_comparisons(int gpu) {
   const OwnCall own;  // an observer would ask for the device that is being opened
-  Factors::get().on(gpu);
+  row_factors().on(gpu);
 }
 
 void GpuComparison::add(const at::Tensor& x, const at::Tensor& y) {

@@ -7,12 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <mutex>
 #include <string_view>
 
 #include <ATen/ATen.h>
 
+#include "libtorch/gpu/gpu_constant.hpp"
 #include "libtorch/gpu/gpu_tensors.hpp"
 #include "libtorch/gpu/op_scope.hpp"
 #include "libtorch/gpu/own_call.hpp"
@@ -27,28 +26,11 @@ namespace {
 /// AdamNumbers, and step_size m / (sqrt(v) / r + eps) = step_size r m / (sqrt(v) + eps r).
 constexpr float kUnbiased = 1e30F;
 
-/// That number on each GPU, where it stays from the GPU's first use on: an update comes after a
-/// step's vote, where memory must not be refused.
-///
-/// Thread-safe.
-class UnbiasedSteps {
- public:
-  static UnbiasedSteps& get() {
-    static UnbiasedSteps& all = *new UnbiasedSteps;
-    return all;
-  }
-  at::Tensor on(int ordinal) {
-    const std::scoped_lock lock(mutex_);
-    at::Tensor& step = made_[ordinal];
-    // From the host: PyTorch waits for such a copy, so that any stream may read it.
-    if (!step.defined()) step = at::full({}, kUnbiased, at::kFloat).to(gpu_of(ordinal));
-    return step;
-  }
-
- private:
-  std::mutex mutex_;  // guards made_
-  std::map<int, at::Tensor> made_;
-};
+/// That number.
+GpuConstant& unbiased_step() {
+  static GpuConstant& step = *new GpuConstant([] { return at::full({}, kUnbiased, at::kFloat); });
+  return step;
+}
 
 /// How many arrays an optimizer's update needs.
 struct Arrays {
@@ -187,7 +169,7 @@ void add_squares(const Piece& piece, const at::Tensor& x, const at::Tensor& sum)
 
 void prepare_updates(int ordinal) {
   const OwnCall own;  // an observer would ask for the device that is being opened
-  UnbiasedSteps::get().on(ordinal);
+  unbiased_step().on(ordinal);
 }
 
 std::shared_ptr<void> TorchGpuKernels::reserve(LogicalDevice& device,
@@ -301,7 +283,7 @@ void TorchGpuKernels::adam(const Stream& stream,
            {whole(m)},
            {whole(v)},
            {},
-           {UnbiasedSteps::get().on(ordinal)},
+           {unbiased_step().on(ordinal)},
            lr,
            k.means.beta1,
            k.means.beta2,
