@@ -81,17 +81,14 @@ void GradientSink::begin(const torch::autograd::Node* root) {
 void GradientSink::take(std::size_t parameter, at::Tensor gradient) {
   Entry& entry = entries_[parameter];
   Arrived& own = entry.arrived;
-  hand_to_main_stream(gradient, entry.parameter.device());
   own.waits = own.waits || all_wait_ || context_ == nullptr || is_backward_within_backward();
   TANDEM_CHECK(!own.waits || own.taken < entry.copies || own.held.defined(),
                "step: a backward within the backward has reached '",
                entry.name,
                "', whose gradient is being reduced; use the parameter in it alone, or let "
                "torch.utils.checkpoint compute again with use_reentrant=False");
-  if (own.held.defined()) {
-    gradient = own.held + gradient;
-    hand_to_main_stream(gradient, entry.parameter.device());
-  }
+  if (own.held.defined()) gradient = own.held + gradient;
+  hand_to_main_stream(gradient, entry.parameter.device());
   own.held.reset();
   if (++own.taken < entry.copies || own.waits) {
     own.held = std::move(gradient);
