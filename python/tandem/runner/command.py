@@ -108,12 +108,12 @@ def _check_program(options: argparse.Namespace, program: str) -> None:
     """Ends the process where the program, or PyTorch, is not there."""
     if importlib.util.find_spec("torch") is None:
         sys.exit(f"tandem: {options.command}: this is about programs of PyTorch, which is not installed: pip install torch")
-    if not options.module and not os.path.isfile(program):
-        sys.exit(f"tandem: {options.command}: there is no file {program}")
     if options.module:
         sys.path[0] = os.getcwd()  # as python -m has it
-    if options.module and importlib.util.find_spec(program.partition(".")[0]) is None:
-        sys.exit(f"tandem: {options.command}: there is no module {program}")
+        if importlib.util.find_spec(program.partition(".")[0]) is None:
+            sys.exit(f"tandem: {options.command}: there is no module {program}")
+    elif not os.path.isfile(program):
+        sys.exit(f"tandem: {options.command}: there is no file {program}")
 
 
 def _check(options: argparse.Namespace, virtual_devices: int) -> None:
