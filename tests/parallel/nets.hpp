@@ -5,11 +5,13 @@
 #include <ostream>
 #include <vector>
 
+#include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/batch_norm.hpp"
 #include "tandem/nn/conv2d.hpp"
 #include "tandem/nn/difference.hpp"
 #include "tandem/nn/linear.hpp"
 #include "tandem/ops/activation.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/ops/pool.hpp"
 #include "tandem/parallel/data_parallel.hpp"
@@ -106,6 +108,20 @@ inline Batch make_batch(std::int64_t rows, std::uint64_t seed, DType t, bool ign
   batch.labels = from_host(std::span<const std::int64_t>(labels), {rows});
   return batch;
 }
+
+/// Counts its calls, in evaluation too.
+struct Counts : nn::Module {
+  nn::Linear layer{3, 2, {.dtype = DType::f64}};
+  nn::BufferTensor calls = zeros({2}, {.dtype = DType::f64});
+  Tensor forward(const Tensor& x) {
+    {
+      const autograd::NoGrad off;
+      calls.add_(full({2}, 1, {.dtype = DType::f64, .device = x.device()}));
+    }
+    return layer(x) + calls;
+  }
+  TANDEM_MODULE(Counts, layer, calls)
+};
 
 /// Rows that three devices share unevenly.
 inline Batch small_batch(std::uint64_t seed = 1) {

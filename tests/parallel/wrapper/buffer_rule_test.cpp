@@ -52,20 +52,6 @@ struct Notes : nn::Module {
   TANDEM_MODULE(Notes, layer, last, average, rows, seen)
 };
 
-/// Counts its calls, in evaluation too.
-struct Counts : nn::Module {
-  nn::Linear layer{3, 2, {.dtype = DType::f64}};
-  nn::BufferTensor calls = zeros({2}, {.dtype = DType::f64});
-  Tensor forward(const Tensor& x) {
-    {
-      const autograd::NoGrad off;
-      calls.add_(full({2}, 1, {.dtype = DType::f64, .device = x.device()}));
-    }
-    return layer(x) + calls;
-  }
-  TANDEM_MODULE(Counts, layer, calls)
-};
-
 const std::vector<BufferRule> kRules{
     {"av*age", BufferMerge::mean}, {"rows", BufferMerge::sum}, {"s*", BufferMerge::sum}};
 
