@@ -212,12 +212,13 @@ class TrainingTest(unittest.TestCase):
         def train_all(*seeds):
             def make(seed):
                 torch.manual_seed(seed)
-                model = nn.Sequential(*[nn.Linear(16, 16) for _ in range(4)]).cuda()
+                model = nn.Sequential(*[nn.Linear(16, 16) for _ in range(8)]).cuda()
                 wrapper = tandem.DataParallel(model, device_ids=[0, 1], mode="classic", deadline=60.0)
-                return model, wrapper, tandem.Optimizer(wrapper, torch.optim.RMSprop, lr=0.01), torch.randn(2, 8, 16).cuda()
+                groups = [{"params": [p], "lr": 0.01 + 1e-4 * i} for i, p in enumerate(model.parameters())]  # an update each
+                return model, wrapper, tandem.Optimizer(groups, torch.optim.RMSprop), torch.randn(2, 8, 16).cuda()
 
             def run(wrapper, optimizer, batch):
-                for _ in range(10):
+                for _ in range(40):
                     wrapper.step(tuple(batch), loss_of, optimizer)
 
             made = [make(seed) for seed in seeds]
