@@ -99,14 +99,6 @@ struct DropoutsImpl : torch::nn::Module {
 };
 TORCH_MODULE(Dropouts);
 
-/// cpu:0, cpu:1, ...
-inline std::vector<Device> host_devices(int n) {
-  std::vector<Device> list;
-  for (int i = 0; i < n; ++i)
-    list.push_back({DeviceType::cpu, i});
-  return list;
-}
-
 /// Two modules that `make` makes, in f64 and with the same values.
 template <class Make>
 auto twins_of(const Make& make) {
@@ -129,6 +121,12 @@ std::pair<Holder, Holder> twins() {
 constexpr auto squared_error = [](auto& net, const Batch& batch) {
   return torch::mse_loss(net.forward(batch.x), batch.y);
 };
+
+/// What a module gives for `x` by itself, wherever the two are.
+template <class Module>
+at::Tensor forward_alone(Module& module, const at::Tensor& x) {
+  return module->forward(x.to(module->parameters()[0].device())).cpu();
+}
 
 /// The largest difference between two lists of tensors; INFINITY if one is longer.
 inline double difference(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {

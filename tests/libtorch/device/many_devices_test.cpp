@@ -11,6 +11,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/registered_devices.hpp"
+#include "libtorch/test_devices.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -20,7 +21,7 @@ namespace {
   register_devices(devices);
   torch::manual_seed(1);
   auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(devices)});
+  DataParallel dp(many, {.devices = test_devices(devices)});
   const Batch batch = MlpImpl::batch(2 * devices);
   squared_error(*one, batch).backward();
   dp.step(batch, squared_error);

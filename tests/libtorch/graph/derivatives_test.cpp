@@ -12,6 +12,7 @@
 #include "tandem/libtorch/devices.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -33,7 +34,7 @@ TORCH_MODULE(Smooth);
 class DerivativesTest : public ::testing::TestWithParam<int> {
  protected:
   DerivativesTest() {
-    register_devices(8);
+    register_test_devices();
     torch::manual_seed(4);
     one_->to(torch::kDouble);
     many_->to(torch::kDouble);
@@ -71,7 +72,7 @@ class DerivativesTest : public ::testing::TestWithParam<int> {
   Smooth one_, many_;
   at::Tensor x_ = torch::randn({kDerivedRows, 3}, torch::kDouble).requires_grad_();
   at::Tensor z_ = torch::randn({kDerivedRows, 4}, torch::kDouble).requires_grad_();
-  DataParallel<SmoothImpl> dp_{many_, {.devices = host_devices(GetParam())}};
+  DataParallel<SmoothImpl> dp_{many_, {.devices = test_devices(GetParam())}};
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, DerivativesTest, ::testing::Values(1, 2, 3));
@@ -174,7 +175,7 @@ TEST_P(DerivativesTest, GradGivesAnyAndChangesNone) {
     const auto wanted = torch::autograd::grad(
         {first_loss(expected) + second_loss(expected)}, of_one, {}, /*retain_graph=*/true);
     for (std::size_t i = 0; i < found.size(); ++i)
-      EXPECT_LE((found[i] - wanted[i]).abs().max().item<double>(), 1e-12) << i;
+      EXPECT_LE((found[i].cpu() - wanted[i]).abs().max().item<double>(), 1e-12) << i;
   }
   for (const at::Tensor& p : own)
     EXPECT_FALSE(p.grad().defined());

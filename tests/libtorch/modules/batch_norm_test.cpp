@@ -19,6 +19,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/modes.hpp"
+#include "libtorch/test_devices.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -77,7 +78,7 @@ TEST(SyncBatchNormTest, TrainsAsOneDeviceDoesWithOneRowAndWithNone) {
     auto [one, many] = twins<Branches>();
     torch::optim::SGD first(one->parameters(), 0.1), second(many->parameters(), 0.1);
     for (const auto& chunks : uneven_chunks()) {
-      DataParallel dp(many, {.devices = host_devices(3), .mode = mode, .chunk_sizes = chunks});
+      DataParallel dp(many, {.devices = test_devices(3), .mode = mode, .chunk_sizes = chunks});
       for (int step = 0; step < 4; ++step) {
         const Batch batch = BranchesImpl::batch(kNormRows);
         first.zero_grad();
@@ -109,7 +110,7 @@ TORCH_MODULE(Volumes);
 TEST(SyncBatchNormTest, AlsoOfVolumesAndSequences) {
   torch::manual_seed(4);
   auto [one, many] = twins<Volumes>();
-  DataParallel dp(many, {.devices = host_devices(3), .chunk_sizes = {2, 0, 5}});
+  DataParallel dp(many, {.devices = test_devices(3), .chunk_sizes = {2, 0, 5}});
   for (int step = 0; step < 3; ++step) {
     const Batch batch{torch::randn({7, 3, 2, 3, 4}, torch::kDouble),
                       torch::randn({7, 3}, torch::kDouble)};
@@ -123,7 +124,7 @@ TEST(SyncBatchNormTest, AlsoOfVolumesAndSequences) {
 TEST(SyncBatchNormTest, BranchesNeverWaitForEachOther) {
   torch::manual_seed(2);
   auto [one, many] = twins<Branches>();
-  DataParallel dp(many, {.devices = host_devices(3)});
+  DataParallel dp(many, {.devices = test_devices(3)});
   const Batch batch = BranchesImpl::batch(kNormRows);
   squared_error(*one, batch).backward();
   BranchesImpl::longest = 100;
@@ -141,7 +142,7 @@ TEST(SyncBatchNormTest, BranchesNeverWaitForEachOther) {
 TEST(SyncBatchNormTest, SecondDerivativesAreThoseOfOneDevice) {
   torch::manual_seed(2);
   auto [one, many] = twins<Branches>();
-  DataParallel dp(many, {.devices = host_devices(3), .chunk_sizes = {1, 4, 7}});
+  DataParallel dp(many, {.devices = test_devices(3), .chunk_sizes = {1, 4, 7}});
   const Batch batch = BranchesImpl::batch(kNormRows);
   std::array<at::Tensor, 2> slopes;
   for (int i = 0; i < 2; ++i) {
@@ -177,7 +178,7 @@ TEST(SyncBatchNormTest, FollowsTheModulesOptions) {
     OneNorm one(options), many(options);
     one->to(torch::kDouble);
     many->to(torch::kDouble);
-    DataParallel dp(many, {.devices = host_devices(2), .chunk_sizes = {3, 9}}, made_with(options));
+    DataParallel dp(many, {.devices = test_devices(2), .chunk_sizes = {3, 9}}, made_with(options));
     for (int call = 0; call < 3; ++call) {
       const at::Tensor y = dp(x);
       EXPECT_LE((y - one->forward(x)).abs().max().item<double>(), 1e-12);
@@ -192,7 +193,7 @@ TEST(SyncBatchNormTest, FollowsTheModulesOptions) {
 TEST(SyncBatchNormTest, AFrozenOneStaysInEvaluation) {
   torch::manual_seed(2);
   auto [one, many] = twins<Branches>();
-  DataParallel dp(many, {.devices = host_devices(2)});
+  DataParallel dp(many, {.devices = test_devices(2)});
   for (auto* net : {&one, &many})
     (*net)->named_modules()["left_norm"]->eval();
   const Batch batch = BranchesImpl::batch(kNormRows);
@@ -209,7 +210,7 @@ TEST(SyncBatchNormTest, AFrozenOneStaysInEvaluation) {
 TEST(SyncBatchNormTest, HalfPrecisionKeepsItsStatisticsWide) {
   torch::manual_seed(2);
   OneNorm one, many;
-  DataParallel dp(many, {.devices = host_devices(2), .chunk_sizes = {5, 7}});
+  DataParallel dp(many, {.devices = test_devices(2), .chunk_sizes = {5, 7}});
   const at::Tensor x = torch::randn({kNormRows, 6}).to(torch::kBFloat16);
   const at::Tensor y = dp(x), expected = one->forward(x);
   EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
@@ -235,7 +236,7 @@ TEST(SyncBatchNormTest, InstanceNormIsLeftAloneAndTheFunctionIsNot) {
   OtherNorms one, many;
   one->to(torch::kDouble);
   many->to(torch::kDouble);
-  DataParallel dp(many, {.devices = host_devices(2), .chunk_sizes = {4, 8}});
+  DataParallel dp(many, {.devices = test_devices(2), .chunk_sizes = {4, 8}});
   const at::Tensor x = torch::randn({kNormRows, 4, 5}, torch::kDouble);
   EXPECT_LE((dp(x) - one->forward(x)).abs().max().item<double>(), 1e-12);
   one->instance->reset_running_stats();
@@ -263,7 +264,7 @@ TEST(BatchNormTest, PerReplicaIsALoopOverTheChunks) {
   many->to(torch::kDouble);
   const std::vector<std::int64_t> chunks{4, 8};
   DataParallel dp(many,
-                  {.devices = host_devices(2), .chunk_sizes = chunks},
+                  {.devices = test_devices(2), .chunk_sizes = chunks},
                   ModuleOptions<OneNormImpl>{.batch_norm = BatchNormSync::per_replica});
   const at::Tensor x = torch::randn({kNormRows, 6}, torch::kDouble);
   for (int call = 0; call < 3; ++call) {
@@ -284,7 +285,7 @@ TEST(BatchNormTest, MergedNormalisesByChunkAndTracksTheWholeBatch) {
   for (auto* net : {&one, &whole, &many})
     (*net)->to(torch::kDouble);
   DataParallel dp(many,
-                  {.devices = host_devices(2), .chunk_sizes = {4, 8}},
+                  {.devices = test_devices(2), .chunk_sizes = {4, 8}},
                   ModuleOptions<OneNormImpl>{.batch_norm = BatchNormSync::merged});
   const at::Tensor x = torch::randn({kNormRows, 6}, torch::kDouble);
   EXPECT_LE((dp(x) - in_chunks(one, x, {4, 8})).abs().max().item<double>(), 1e-12);
@@ -298,7 +299,7 @@ std::vector<std::tuple<std::string, const void*, std::vector<double>>> state_of(
   std::vector<std::tuple<std::string, const void*, std::vector<double>>> all;
   const auto add = [&](const auto& items) {
     for (const auto& item : items) {
-      const at::Tensor flat = item.value().detach().to(torch::kDouble).flatten();
+      const at::Tensor flat = item.value().detach().to(torch::kCPU, torch::kDouble).flatten();
       all.emplace_back(item.key(),
                        item.value().unsafeGetTensorImpl(),
                        std::vector<double>(flat.const_data_ptr<double>(),
@@ -319,7 +320,7 @@ TEST(BatchNormTest, ConvertingAndBackLeavesTheStateDictAlone) {
   for (const auto sync : {BatchNormSync::per_replica, BatchNormSync::synchronised}) {
     EXPECT_EQ(convert_sync_batchnorm(*net, sync), 1);
     EXPECT_EQ(state_of(net), before);
-    DataParallel dp(net, {.devices = host_devices(2), .chunk_sizes = {4, 8}});
+    DataParallel dp(net, {.devices = test_devices(2), .chunk_sizes = {4, 8}});
     outputs.push_back(dp(x).detach());
     net->norm->reset_running_stats();
   }
@@ -332,7 +333,7 @@ TEST(BatchNormTest, OneValuePerChannelIsRefusedAsByPyTorch) {
   for (const auto sync : {BatchNormSync::per_replica, BatchNormSync::synchronised}) {
     OneNorm net;
     DataParallel dp(
-        net, {.devices = host_devices(2)}, ModuleOptions<OneNormImpl>{.batch_norm = sync});
+        net, {.devices = test_devices(2)}, ModuleOptions<OneNormImpl>{.batch_norm = sync});
     try {
       dp(torch::ones({1, 6}));
       ADD_FAILURE() << "not refused";
@@ -348,7 +349,7 @@ TEST(BatchNormTest, OneValuePerChannelIsRefusedAsByPyTorch) {
 TEST(SyncBatchNormTest, AFailedBackwardDoesNotHangAndTheNextCallWorks) {
   torch::manual_seed(2);
   auto [one, many] = twins<Branches>();
-  DataParallel dp(many, {.devices = host_devices(2), .deadline = std::chrono::seconds(2)});
+  DataParallel dp(many, {.devices = test_devices(2), .deadline = std::chrono::seconds(2)});
   const Batch batch = BranchesImpl::batch(kNormRows);
   const auto failing = [](BranchesImpl& net, const Batch& part) {
     const at::Tensor y = net.forward(part.x);
@@ -367,7 +368,7 @@ TEST(SyncBatchNormTest, AGraphOutlivesItsWrapper) {
   auto [one, many] = twins<Branches>();
   const Batch batch = BranchesImpl::batch(kNormRows);
   const at::Tensor y = [&, &net = many] {
-    DataParallel dp(net, {.devices = host_devices(2)});
+    DataParallel dp(net, {.devices = test_devices(2)});
     return dp(batch.x);
   }();
   torch::mse_loss(one->forward(batch.x), batch.y).backward();

@@ -24,6 +24,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/modules/replica_scope.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -69,7 +70,7 @@ class FailedBackwardTest : public ::testing::Test {
     std::tie(one_, many_) = twins<TwoNorms>();
     batch_ = TwoNormsImpl::batch(kGraphRows);
     dp_ = std::make_unique<DataParallel<TwoNormsImpl>>(
-        many_, parallel::DataParallelOptions{.devices = host_devices(kGraphDevices)});
+        many_, parallel::DataParallelOptions{.devices = test_devices(kGraphDevices)});
   }
   ~FailedBackwardTest() override { TwoNormsImpl::on_gradient = nullptr; }
 
@@ -269,9 +270,9 @@ TEST_F(FailedBackwardTest, TheNextCallWaitsForReplicasThatAreStillInIt) {
 }
 
 TEST(ReplicaScopeTest, OneThatCannotBeginLeavesNothingBehind) {
-  register_devices(8);
+  register_test_devices();
   TwoNorms net, copy;
-  const Device device{DeviceType::cpu, 1};
+  const Device device = test_device(1);
   const auto source = std::make_shared<TorchSource>(
       net.ptr(),
       copy.ptr(),

@@ -14,6 +14,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -29,7 +30,7 @@ constexpr std::int64_t kFollowRows = 9;
 TEST(FollowTest, TensorsThatWereReplaced) {
   torch::manual_seed(0);
   auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(2)});
+  DataParallel dp(many, {.devices = test_devices(2)});
   Optimizer<torch::optim::Adam> shared(many->parameters(),
                                        torch::optim::AdamOptions(0.01).eps(0.1));
   torch::optim::Adam optimizer(one->parameters(), torch::optim::AdamOptions(0.01).eps(0.1));
@@ -60,7 +61,7 @@ TEST(FollowTest, TheModeOfEachPart) {
     torch::nn::Dropout drop = register_module("drop", torch::nn::Dropout(0.5));
   };
   auto net = std::make_shared<NetImpl>();
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   EXPECT_TRUE(dp.replica(1).drop->is_training());
   net->drop->eval();
   EXPECT_FALSE(dp.replica(1).drop->is_training());
@@ -71,7 +72,7 @@ TEST(FollowTest, TheModeOfEachPart) {
 TEST(FailureTest, ChangesNothing) {
   torch::manual_seed(0);
   auto [before, net] = twins<Mlp>();
-  DataParallel dp(net, {.devices = host_devices(3)});
+  DataParallel dp(net, {.devices = test_devices(3)});
   Optimizer<torch::optim::SGD> optimizer(net->parameters(),
                                          torch::optim::SGDOptions(0.1).momentum(0.9));
   const Batch batch = MlpImpl::batch(kFollowRows);
@@ -85,10 +86,10 @@ TEST(FailureTest, ChangesNothing) {
   std::stringstream state;
   torch::save(optimizer, state);
   const at::Tensor numbers =
-      torch::rand({3}, torch::TensorOptions().device(torch_device({DeviceType::cpu, 0})));
+      torch::rand({3}, torch::TensorOptions().device(torch_device(test_device(0))));
   torch::manual_seed(5);
   const at::Tensor expected =
-      torch::rand({3}, torch::TensorOptions().device(torch_device({DeviceType::cpu, 0}))).cpu();
+      torch::rand({3}, torch::TensorOptions().device(torch_device(test_device(0)))).cpu();
   torch::manual_seed(5);
   try {
     dp.step(
@@ -110,7 +111,7 @@ TEST(FailureTest, ChangesNothing) {
   torch::save(optimizer, again);
   EXPECT_EQ(state.str(), again.str());
   EXPECT_TRUE(torch::equal(
-      torch::rand({3}, torch::TensorOptions().device(torch_device({DeviceType::cpu, 0}))).cpu(),
+      torch::rand({3}, torch::TensorOptions().device(torch_device(test_device(0)))).cpu(),
       expected));
 }
 
@@ -122,7 +123,8 @@ TEST(FailureTest, OutOfMemoryNamesItsOwnersAndIsReplanned) {
   const at::Tensor x = torch::randn({1024, 64});
   {
     DataParallel dp(net, {.devices = devices});
-    EXPECT_THAT(thrown_text<parallel::ReplicaError>([&] { dp.step(x, loss); }), HasSubstr("cpu:1"));
+    EXPECT_THAT(thrown_text<parallel::ReplicaError>([&] { dp.step(x, loss); }),
+                HasSubstr(to_string(test_device(1))));
   }
   DataParallel dp(net, {.devices = devices, .on_oom = parallel::OnOutOfMemory::replan});
   const auto result = dp.step(x, loss);
@@ -138,16 +140,16 @@ TEST(RefusedTest, AModuleThatCannotBeCopied) {
     torch::nn::Linear linear;
   };
   const auto net = std::make_shared<SizedImpl>(4);
-  EXPECT_THAT(thrown_text([&] { DataParallel(net, {.devices = host_devices(2)}); }),
+  EXPECT_THAT(thrown_text([&] { DataParallel(net, {.devices = test_devices(2)}); }),
               AllOf(HasSubstr("Cloneable"), HasSubstr(".make")));
   EXPECT_THAT(thrown_text([&] {
                 DataParallel(
-                    net, {.devices = host_devices(2)}, ModuleOptions<SizedImpl>{.make = [] {
+                    net, {.devices = test_devices(2)}, ModuleOptions<SizedImpl>{.make = [] {
                       return std::make_shared<SizedImpl>(5);
                     }});
               }),
               HasSubstr("'linear.weight'"));
-  DataParallel dp(net, {.devices = host_devices(2)}, ModuleOptions<SizedImpl>{.make = [] {
+  DataParallel dp(net, {.devices = test_devices(2)}, ModuleOptions<SizedImpl>{.make = [] {
                     return std::make_shared<SizedImpl>(4);
                   }});
   EXPECT_GT(dp.step(torch::ones({4, 4}),
@@ -160,7 +162,7 @@ TEST(RefusedTest, AModuleThatCannotBeCopied) {
 
 TEST(RefusedTest, LossesAndOptimizersThatDoNotFit) {
   Mlp net, other;
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   const Batch batch{torch::ones({4, 6}), torch::ones({4, 3})};
   const auto step = [&](auto loss) {
     return thrown_text<parallel::ReplicaError>([&] { dp.step(batch, loss); });
@@ -168,7 +170,8 @@ TEST(RefusedTest, LossesAndOptimizersThatDoNotFit) {
   EXPECT_THAT(step([](MlpImpl& m, const Batch& b) { return m.forward(b.x); }),
               HasSubstr("the loss must be a scalar"));
   EXPECT_THAT(step([](MlpImpl& m, const Batch& b) { return m.forward(b.x).sum().cpu(); }),
-              HasSubstr("the loss is on cpu, but the replica is on tandem:"));
+              HasSubstr("the loss is on cpu, but the replica is on " +
+                        c10::DeviceTypeName(torch_type(), true) + ":"));
   EXPECT_THAT(step([](MlpImpl& m, const Batch& b) { return m.forward(b.x).sum().detach(); }),
               HasSubstr("no graph"));
   EXPECT_THAT(thrown_text([&] {

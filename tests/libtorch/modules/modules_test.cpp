@@ -14,6 +14,7 @@
 #include "tandem/libtorch/optimizer.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -48,7 +49,7 @@ void expect_equal_training(const std::shared_ptr<M>& one,
                            const std::shared_ptr<M>& many,
                            ModuleOptions<M> options = {}) {
   DataParallel<M> dp(
-      many, {.devices = host_devices(3), .chunk_sizes = {2, 5, 3}}, std::move(options));
+      many, {.devices = test_devices(3), .chunk_sizes = {2, 5, 3}}, std::move(options));
   const auto sgd = torch::optim::SGDOptions(0.1).momentum(0.9);
   torch::optim::SGD first(distinct_parameters(*one), sgd);
   Optimizer<torch::optim::SGD> second(distinct_parameters(*many), sgd);
@@ -74,7 +75,7 @@ void expect_equal_training(const std::shared_ptr<M>& one,
 class ModulesTest : public ::testing::Test {
  protected:
   ModulesTest() {
-    register_devices(8);
+    register_test_devices();
     torch::manual_seed(2);
   }
 };
@@ -152,7 +153,7 @@ TEST_F(ModulesTest, AModuleWithoutForwardIsTrainedByTheLoss) {
     const at::Tensor h = torch::tanh(net[0]->as<nn::Linear>()->forward(batch.x));
     return torch::mse_loss(net[1]->as<nn::Linear>()->forward(h), batch.y);
   };
-  DataParallel dp(many, {.devices = host_devices(3)});
+  DataParallel dp(many, {.devices = test_devices(3)});
   const Batch batch = make_batch();
   loss(*one, batch).backward();
   dp.step(batch, loss);
@@ -192,11 +193,11 @@ TEST_F(ModulesTest, TiedFrozenAndUnusedParameters) {
   const at::Tensor before = many->frozen->weight.clone();
   expect_equal_training(one, many);
   Optimizer<torch::optim::SGD> twice(many->parameters(), 0.1);
-  DataParallel dp(many, {.devices = host_devices(2)});
+  DataParallel dp(many, {.devices = test_devices(2)});
   EXPECT_THAT(thrown_text([&] { dp.step(make_batch(), squared_error, twice); }),
               AllOf(HasSubstr("'first.weight' is listed twice"), HasSubstr("list a tied")));
   EXPECT_TRUE(many->first->weight.is_same(many->second->weight));
-  EXPECT_TRUE(torch::equal(many->frozen->weight, before));
+  EXPECT_TRUE(torch::equal(many->frozen->weight.cpu(), before));
   EXPECT_FALSE(many->frozen->weight.grad().defined());
   EXPECT_FALSE(many->unused.grad().defined());
 }
@@ -249,14 +250,14 @@ TEST_F(ModulesTest, ASequentialOfModulesThatCannotBeClonedNeedsMake) {
     return nn::Sequential(std::make_shared<SizedNetImpl>(4), nn::Linear(3, 3)).ptr();
   };
   const auto [one, many] = twins_of(make);
-  EXPECT_THAT(thrown_text([&net = many] { DataParallel(net, {.devices = host_devices(2)}); }),
+  EXPECT_THAT(thrown_text([&net = many] { DataParallel(net, {.devices = test_devices(2)}); }),
               AllOf(HasSubstr("Sequential"), HasSubstr("a part of it is not"), HasSubstr(".make")));
   expect_equal_training(one, many, {.make = make});
 }
 
 TEST_F(ModulesTest, WithoutParameters) {
   nn::Sequential net(nn::Tanh(), nn::Softmax(1));
-  DataParallel dp(net, {.devices = host_devices(3)});
+  DataParallel dp(net, {.devices = test_devices(3)});
   const at::Tensor x = torch::randn({7, 4}, torch::kDouble).requires_grad_();
   const at::Tensor y = dp(x), expected = net->forward(x);
   EXPECT_LE((y - expected).abs().max().item<double>(), 1e-15);

@@ -13,6 +13,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/modes.hpp"
+#include "libtorch/test_devices.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -29,7 +30,7 @@ void expect_same_training(const Options& options, Mode mode) {
   auto [one, many] = twins<Mlp>();
   T plain(one->parameters(), options);
   Optimizer<T> shared(many->parameters(), options);
-  DataParallel dp(many, {.devices = host_devices(3), .mode = mode});
+  DataParallel dp(many, {.devices = test_devices(3), .mode = mode});
   const auto train = [&, &one = one, &many = many](int steps, T& of_one, Optimizer<T>& of_many) {
     torch::optim::StepLR first(of_one, 2, 0.5), second(of_many, 2, 0.5);
     for (int step = 0; step < steps; ++step) {
@@ -92,7 +93,7 @@ TEST_P(OptimizerTest, OneWithAClosureTrainsThroughTheWrapper) {
   auto [one, many] = twins<Mlp>();
   const auto options = torch::optim::LBFGSOptions(0.1).max_iter(3);
   torch::optim::LBFGS of_one(one->parameters(), options), of_many(many->parameters(), options);
-  DataParallel dp(many, {.devices = host_devices(3), .mode = GetParam()});
+  DataParallel dp(many, {.devices = test_devices(3), .mode = GetParam()});
   for (int step = 0; step < 3; ++step) {
     const Batch batch = MlpImpl::batch(kUpdateRows);
     const auto closure = [&batch](auto& optimizer, auto forward) {
@@ -121,7 +122,7 @@ TEST(OptimizerTest, OutlivesItsWrapper) {
     squared_error(*one, batch).backward();
     plain.step();
     if (step % 2 == 0) {
-      DataParallel dp(many, {.devices = host_devices(2)});
+      DataParallel dp(many, {.devices = test_devices(2)});
       dp.step(batch, squared_error, shared);
     } else {
       shared.zero_grad();

@@ -17,6 +17,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -44,7 +45,7 @@ struct WitnessImpl : torch::nn::Module {
                                                     : at::kFloat};
   }
   at::Tensor forward(const at::Tensor& x) {
-    forwards->at(static_cast<std::size_t>(x.device().index())) = seen_here(at::kPrivateUse1);
+    forwards->at(static_cast<std::size_t>(x.device().index())) = seen_here(torch_type());
     return linear(x);
   }
   torch::nn::Linear linear = register_module("linear", torch::nn::Linear(6, 3));
@@ -77,7 +78,7 @@ class Autocast {
 class CallerStateTest : public ::testing::Test {
  protected:
   CallerStateTest() {
-    register_devices(8);
+    register_test_devices();
     torch::manual_seed(0);
   }
   /// What the replicas of dp(x) see, which must be the same on both devices.
@@ -109,7 +110,7 @@ class CallerStateTest : public ::testing::Test {
   }
 
   Witness net_;
-  DataParallel<WitnessImpl> dp_{net_, {.devices = host_devices(2)}};
+  DataParallel<WitnessImpl> dp_{net_, {.devices = test_devices(2)}};
   std::shared_ptr<std::array<Seen, 2>> forwards_ = std::make_shared<std::array<Seen, 2>>();
 };
 
@@ -132,21 +133,21 @@ TEST_F(CallerStateTest, ReachesTheForwardOfEachReplica) {
     expect({.grad = true, .anomaly = true});
   }
   {
-    const Autocast mode(at::kPrivateUse1, at::kBFloat16);
+    const Autocast mode(torch_type(), at::kBFloat16);
     expect({.grad = true, .autocast = true, .dtype = at::kBFloat16});
   }
   {
     const Autocast mode(at::kCPU, at::kHalf);  // of the place where the module is
     expect({.grad = true, .autocast = true, .dtype = at::kHalf});
-    EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kPrivateUse1)) << "of the program's thread";
+    EXPECT_FALSE(at::autocast::is_autocast_enabled(torch_type())) << "of the program's thread";
   }
   expect({.grad = true});
 }
 
 TEST_F(CallerStateTest, AutocastOfTheHostIsNotThatOfAModuleOnADevice) {
   Witness net;
-  net->to(torch_device({DeviceType::cpu, 0}));
-  DataParallel dp(net, {.devices = host_devices(2)});
+  net->to(torch_device(test_device(0)));
+  DataParallel dp(net, {.devices = test_devices(2)});
   const Autocast mode(at::kCPU, at::kBFloat16);
   EXPECT_EQ(dp(torch::ones({kModeRows, 6})).scalar_type(), at::kFloat);
 }
@@ -158,7 +159,7 @@ TEST_F(CallerStateTest, InferenceModeMayBeLeft) {
   {
     const c10::InferenceMode mode;  // the copies are made here
     dp = std::make_unique<DataParallel<MlpImpl>>(
-        many, parallel::DataParallelOptions{.devices = host_devices(2)});
+        many, parallel::DataParallelOptions{.devices = test_devices(2)});
     const at::Tensor y = (*dp)(batch.x);
     EXPECT_TRUE(y.is_inference());
     EXPECT_LE((y - one->forward(batch.x)).abs().max().item<double>(), 1e-12);
@@ -183,10 +184,10 @@ TEST_F(CallerStateTest, AutocastTrainsAsOneDeviceDoes) {
     for (std::size_t i = 0; i < from.size(); ++i)
       to[i].copy_(from[i]);
   }
-  const auto first_device = torch_device({DeviceType::cpu, 0});
+  const auto first_device = torch_device(test_device(0));
   one->to(first_device);
   many->to(first_device);
-  DataParallel dp(many, {.devices = host_devices(3)});
+  DataParallel dp(many, {.devices = test_devices(3)});
   torch::optim::SGD first(one->parameters(), 0.1);
   Optimizer<torch::optim::SGD> second(many->parameters(), 0.1);
   const auto loss = [](MlpImpl& net, const Batch& batch) {
@@ -200,19 +201,19 @@ TEST_F(CallerStateTest, AutocastTrainsAsOneDeviceDoes) {
     first.zero_grad();
     at::Tensor value;
     {
-      const Autocast mode(at::kPrivateUse1, at::kBFloat16);
+      const Autocast mode(torch_type(), at::kBFloat16);
       value = loss(*one, batch);
     }
     value.backward();
     first.step();
     if (step % 2 == 0) {
-      const Autocast mode(at::kPrivateUse1, at::kBFloat16);
+      const Autocast mode(torch_type(), at::kBFloat16);
       EXPECT_NEAR(dp.step(batch, loss, second).loss, value.item<double>(), 1e-2);
     } else {
       second.zero_grad();
       at::Tensor y;
       {
-        const Autocast mode(at::kPrivateUse1, at::kBFloat16);
+        const Autocast mode(torch_type(), at::kBFloat16);
         y = dp(batch.x);
         EXPECT_EQ(y.scalar_type(), at::kBFloat16);
       }
@@ -231,30 +232,31 @@ TEST_F(CallerStateTest, TheBackwardOfAStepIsWithoutAutocast) {
   net->forward(x).square().sum().backward();
   const at::Tensor expected = net->weight.grad().clone();
   const auto loss_in_32_bits = [](torch::nn::LinearImpl& replica, const at::Tensor& part) {
-    at::autocast::set_autocast_enabled(at::kPrivateUse1, false);
+    at::autocast::set_autocast_enabled(torch_type(), false);
     const at::Tensor sum = replica.forward(part).square().sum();
-    at::autocast::set_autocast_enabled(at::kPrivateUse1, true);
+    at::autocast::set_autocast_enabled(torch_type(), true);
     return WeightedSum{sum, 1};
   };
   for (const int devices : {1, 2}) {  // one device works on the calling thread
     net->zero_grad();
-    DataParallel dp(net, {.devices = host_devices(devices)});
-    const Autocast mode(at::kPrivateUse1, at::kBFloat16);
+    DataParallel dp(net, {.devices = test_devices(devices)});
+    const Autocast mode(torch_type(), at::kBFloat16);
     dp.step(x, loss_in_32_bits);
     const double weight = devices;  // of all sums
-    EXPECT_LE((net->weight.grad() * weight - expected).abs().max().item<double>(), 1e-4) << devices;
+    EXPECT_LE((net->weight.grad().cpu() * weight - expected).abs().max().item<double>(), 1e-4)
+        << devices;
   }
 }
 
 TEST_F(CallerStateTest, StepsUnderOneAutocastUseTheNewWeights) {
   torch::nn::Linear net(4, 1);
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   Optimizer<torch::optim::SGD> optimizer(net->parameters(), 0.5);
   const at::Tensor x = torch::ones({6, 4});
   const auto loss = [](torch::nn::LinearImpl& replica, const at::Tensor& part) {
     return replica.forward(part).to(at::kFloat).square().mean();
   };
-  const Autocast mode(at::kPrivateUse1, at::kBFloat16);
+  const Autocast mode(torch_type(), at::kBFloat16);
   torch::nn::init::ones_(net->weight);
   torch::nn::init::zeros_(net->bias);
   // y = 4, and dy/dw = 1: each weight goes from 1 to 1 - 0.5 * 2 * 4 = -3, the bias from 0 to -4.
@@ -271,7 +273,7 @@ TORCH_MODULE(Root);
 
 TEST_F(CallerStateTest, AnomalyModeFindsTheOpOfAReplica) {
   Root net;
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   at::Tensor x = torch::ones({4, 1});
   x[3] = 0;
   const auto sum = [](RootImpl& replica, const at::Tensor& part) {
@@ -280,7 +282,9 @@ TEST_F(CallerStateTest, AnomalyModeFindsTheOpOfAReplica) {
   EXPECT_NO_THROW(dp.step(x, sum));
   const torch::autograd::DetectAnomalyGuard mode;
   EXPECT_THAT(thrown_text<parallel::ReplicaError>([&] { dp.step(x, sum); }),
-              AllOf(HasSubstr("cpu:1"), HasSubstr("MulBackward0"), HasSubstr("nan values")));
+              AllOf(HasSubstr(to_string(test_device(1))),
+                    HasSubstr("MulBackward0"),
+                    HasSubstr("nan values")));
   const at::Tensor y = dp(x);
   EXPECT_THAT(thrown_text<c10::Error>([&] { y.sum().backward(); }),
               AllOf(HasSubstr("MulBackward0"), HasSubstr("nan values")));

@@ -7,6 +7,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/modes.hpp"
+#include "libtorch/test_devices.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -39,13 +40,13 @@ std::vector<at::Tensor> trained(const parallel::DataParallelOptions& options) {
 }
 
 TEST(DropoutByRowTest, IsTheSameOnAnyDevicesInAnyChunksAndMicroBatches) {
-  const auto one = trained({.devices = host_devices(1)});
-  EXPECT_LE(difference(one, trained({.devices = host_devices(1), .accumulate = 3})), 1e-12);
+  const auto one = trained({.devices = test_devices(1)});
+  EXPECT_LE(difference(one, trained({.devices = test_devices(1), .accumulate = 3})), 1e-12);
   for (const Mode mode : kModes) {
-    EXPECT_LE(difference(one, trained({.devices = host_devices(3), .mode = mode})), 1e-12);
+    EXPECT_LE(difference(one, trained({.devices = test_devices(3), .mode = mode})), 1e-12);
     EXPECT_LE(
         difference(
-            one, trained({.devices = host_devices(4), .mode = mode, .chunk_sizes = {1, 0, 10, 2}})),
+            one, trained({.devices = test_devices(4), .mode = mode, .chunk_sizes = {1, 0, 10, 2}})),
         1e-12);
   }
 }
@@ -57,7 +58,7 @@ TEST(DropoutByRowTest, ZeroesTheShareOfItsProbabilityAndScalesTheRest) {
   torch::manual_seed(4);
   const auto net = std::make_shared<OnlyImpl>();
   DataParallel dp(
-      net, {.devices = host_devices(2)}, ModuleOptions<OnlyImpl>{.dropout = DropoutMask::by_row});
+      net, {.devices = test_devices(2)}, ModuleOptions<OnlyImpl>{.dropout = DropoutMask::by_row});
   const at::Tensor x = torch::ones({100, 400}, torch::requires_grad());
   const at::Tensor y = dp(x), next = dp(x);
   y.sum().backward();
@@ -96,7 +97,7 @@ struct MixedImpl : torch::nn::Module {
 TEST(DropoutByRowTest, WarnsOnceOfOpsThatDrawByDevice) {
   const auto net = std::make_shared<MixedImpl>();
   DataParallel dp(
-      net, {.devices = host_devices(2)}, ModuleOptions<MixedImpl>{.dropout = DropoutMask::by_row});
+      net, {.devices = test_devices(2)}, ModuleOptions<MixedImpl>{.dropout = DropoutMask::by_row});
   Warnings warnings;
   dp(torch::ones({4, 2}));
   EXPECT_THAT(warnings.texts, ::testing::IsEmpty());

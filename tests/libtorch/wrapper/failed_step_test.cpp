@@ -29,6 +29,7 @@
 
 #include "failing_allocator.hpp"
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -80,7 +81,7 @@ struct StepState {
 /// All generators, the host's first.
 std::vector<at::Generator> all_generators() {
   std::vector<at::Generator> all{at::globalContext().defaultGenerator(at::kCPU)};
-  for (const Device d : host_devices(kFaultDevices))
+  for (const Device d : test_devices(kFaultDevices))
     all.push_back(at::globalContext().defaultGenerator(torch_device(d)));
   return all;
 }
@@ -97,7 +98,7 @@ struct FaultyTraining {
     dp = std::make_unique<DataParallel<NormedCnnImpl>>(
         many,
         parallel::DataParallelOptions{
-            .devices = host_devices(kFaultDevices), .mode = mode, .chunk_sizes = {4, 1, 8}});
+            .devices = test_devices(kFaultDevices), .mode = mode, .chunk_sizes = {4, 1, 8}});
     step();
     step_alone();
   }

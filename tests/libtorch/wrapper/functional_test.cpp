@@ -16,6 +16,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -25,12 +26,12 @@ using tandem::testing::thrown_text;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr Device kFirst{DeviceType::cpu, 0}, kSecond{DeviceType::cpu, 1};
+const Device kFirst = test_device(0), kSecond = test_device(1);
 
 class FunctionalTest : public ::testing::Test {
  protected:
   FunctionalTest() {
-    register_devices(8);
+    register_test_devices();
     torch::manual_seed(0);
   }
 };
@@ -49,7 +50,7 @@ TEST_F(FunctionalTest, CopiesGiveWhatTheModuleGivesAndItGetsTheirGradients) {
     std::vector<Mlp> copies = replicate(net, {kFirst, kSecond});
     ASSERT_EQ(copies.size(), 2u);
     for (int i = 0; i < 2; ++i) {
-      const c10::Device device = torch_device({DeviceType::cpu, i});
+      const c10::Device device = torch_device(test_device(i));
       for (const at::Tensor& p : copies[static_cast<std::size_t>(i)]->parameters())
         EXPECT_EQ(p.device(), device);
       MlpImpl& copy = *copies[static_cast<std::size_t>(i)];
@@ -133,7 +134,7 @@ TEST_F(FunctionalTest, EachDeviceHasAThreadAndGetsItsOutputs) {
   struct NetImpl : torch::nn::Module {
     at::Tensor forward(const at::Tensor& x) {
       thread = std::this_thread::get_id();
-      current = torch::ones({1}, at::TensorOptions(at::kPrivateUse1)).device();
+      current = torch::ones({1}, at::TensorOptions(torch_type())).device();
       return x.cpu();
     }
     std::thread::id thread;
@@ -175,11 +176,11 @@ TEST_F(FunctionalTest, TheCallersStateReachesTheModules) {
     modules.back()->to(torch_device(device));
     inputs.push_back(torch::randn({2, 3}).to(torch_device(device)));
   }
-  at::autocast::set_autocast_dtype(at::kPrivateUse1, at::kBFloat16);
-  at::autocast::set_autocast_enabled(at::kPrivateUse1, true);
+  at::autocast::set_autocast_dtype(torch_type(), at::kBFloat16);
+  at::autocast::set_autocast_enabled(torch_type(), true);
   const auto halves = parallel_apply(modules, inputs);
   const at::Tensor expected = modules[1]->linear(inputs[1]);
-  at::autocast::set_autocast_enabled(at::kPrivateUse1, false);
+  at::autocast::set_autocast_enabled(torch_type(), false);
   EXPECT_EQ(halves[1].scalar_type(), torch::kBFloat16);
   EXPECT_TRUE(at::equal(halves[1].cpu(), expected.cpu()));
   const torch::NoGradGuard off;
@@ -196,10 +197,11 @@ TEST_F(FunctionalTest, AFailureNamesModuleAndDevice) {
   };
   const auto net = std::make_shared<NetImpl>();
   const at::Tensor none = torch::empty({0}).to(torch_device(kSecond));
-  EXPECT_THAT(thrown_text<parallel::ReplicaError>([&] {
-                parallel_apply(std::vector{net, net}, {none + 0, none});
-              }),
-              AllOf(HasSubstr("wonderful"), HasSubstr("replica 0"), HasSubstr("cpu:1")));
+  EXPECT_THAT(
+      thrown_text<parallel::ReplicaError>([&] {
+        parallel_apply(std::vector{net, net}, {none + 0, none});
+      }),
+      AllOf(HasSubstr("wonderful"), HasSubstr("replica 0"), HasSubstr(to_string(test_device(1)))));
   EXPECT_THAT(thrown_text([&] {
                 parallel_apply(std::vector{net}, {none, none});
               }),
@@ -237,9 +239,9 @@ TEST_F(FunctionalTest, AnOutputGoesWhereItIsAskedFor) {
   struct SumImpl : torch::nn::Module {
     at::Tensor forward(const at::Tensor& part) { return part.sum(0, true); }
   };
-  const at::Tensor y = data_parallel(
-      std::make_shared<SumImpl>(), x, {kFirst, kSecond}, Device{DeviceType::cpu, 2}, 1);
-  EXPECT_EQ(y.device(), torch_device({DeviceType::cpu, 2}));
+  const at::Tensor y =
+      data_parallel(std::make_shared<SumImpl>(), x, {kFirst, kSecond}, test_device(2), 1);
+  EXPECT_EQ(y.device(), torch_device(test_device(2)));
   EXPECT_LE(largest(y, x.sum(0, true)), 1e-6);
   EXPECT_EQ(data_parallel(net, torch::randn({3, 6})).device(), torch_device(kFirst));
   EXPECT_TRUE(net->first->weight.device().is_cpu());

@@ -18,6 +18,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/modes.hpp"
+#include "libtorch/test_devices.hpp"
 #include "profile/memory_witness.hpp"
 
 namespace tandem::libtorch::test {
@@ -83,7 +84,7 @@ void expect_the_allocators_sums(Mode mode, unsigned seed) {
   using Adam = Optimizer<torch::optim::AdamW>;
   Adam optimizer(net->parameters(), torch::optim::AdamWOptions(1e-3));
   DataParallel dp(net,
-                  {.devices = host_devices(devices),
+                  {.devices = test_devices(devices),
                    .mode = mode,
                    .chunk_sizes = random_chunks(kHeldRows, devices, seed)});
   const Batch batch = std::remove_reference_t<decltype(*net)>::batch(kHeldRows);
@@ -117,7 +118,7 @@ TEST_P(StepMemoryTest, ParametersGradientsAndMomentsAreThoseOfTheShapes) {
   constexpr std::size_t p = 5 * (64 * 64 + 64) * sizeof(float);
   FiveLayers net;
   Optimizer<torch::optim::Adam> optimizer(net->parameters(), torch::optim::AdamOptions(1e-3));
-  DataParallel dp(net, {.devices = host_devices(4), .mode = GetParam()});
+  DataParallel dp(net, {.devices = test_devices(4), .mode = GetParam()});
   const at::Tensor x = torch::randn({100, 64});
   const auto loss = [](FiveLayersImpl& m, const at::Tensor& part) {
     return m.forward(part).square().mean();
@@ -149,7 +150,7 @@ TEST_P(StepMemoryTest, ActivationsAreTheOpsThatMadeThem) {
   torch::manual_seed(0);
   Mlp net;
   net->to(torch::kDouble);
-  DataParallel dp(net, {.devices = host_devices(2), .mode = GetParam()});
+  DataParallel dp(net, {.devices = test_devices(2), .mode = GetParam()});
   const Batch batch = MlpImpl::batch(kHeldRows);
   const MemoryProfile memory =
       profile::record_memory(dp.devices(), [&] { dp.step(batch, squared_error); });
@@ -174,7 +175,7 @@ TEST_P(StepMemoryTest, OfPyTorchsOwnOptimizerTheStateStays) {
   register_devices(8);
   net->to(torch::Device("tandem:0"));
   torch::optim::Adam optimizer(net->parameters(), torch::optim::AdamOptions(1e-3));
-  DataParallel dp(net, {.devices = host_devices(2), .mode = GetParam()});
+  DataParallel dp(net, {.devices = test_devices(2), .mode = GetParam()});
   const at::Tensor x = torch::randn({100, 64});
   const auto loss = [](FiveLayersImpl& m, const at::Tensor& part) {
     return m.forward(part).square().mean();
@@ -195,7 +196,7 @@ TEST_P(StepMemoryTest, OfGatheredOutputsTheSumsHoldToo) {
   net->to(torch::kDouble);
   register_devices(8);
   net->to(torch::Device("tandem:0"));
-  DataParallel dp(net, {.devices = host_devices(3), .mode = GetParam()});
+  DataParallel dp(net, {.devices = test_devices(3), .mode = GetParam()});
   const Batch batch = MlpImpl::batch(kHeldRows);
   const at::Tensor y = batch.y.to(torch::Device("tandem:0"));
   for (const Device d : dp.devices())

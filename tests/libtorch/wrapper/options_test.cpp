@@ -19,6 +19,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/modes.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -38,12 +39,12 @@ constexpr int kOptionDevices = 3;
 class OptionsTest : public ::testing::Test {
  protected:
   OptionsTest() {
-    register_devices(8);
+    register_test_devices();
     torch::manual_seed(0);
   }
   ~OptionsTest() override { set_limits(SIZE_MAX); }
   static void set_limits(std::size_t limit) {
-    for (const Device d : host_devices(kOptionDevices))
+    for (const Device d : test_devices(kOptionDevices))
       logical_device(d).set_limit(limit);
   }
 };
@@ -70,7 +71,7 @@ TEST_F(OptionsTest, EachChunkPolicyDividesAsItSays) {
   for (const auto& [name, policy] : policies) {
     SCOPED_TRACE(name);
     auto [one, many] = twins<NormedCnn>();
-    DataParallel dp(many, {.devices = host_devices(kOptionDevices), .chunks = policy.first});
+    DataParallel dp(many, {.devices = test_devices(kOptionDevices), .chunks = policy.first});
     torch::optim::SGD first(one->parameters(), 0.05), second(many->parameters(), 0.05);
     for (int step = 0; step < 4; ++step) {
       const Batch batch = CnnImpl::batch(kOptionRows);
@@ -96,10 +97,10 @@ TEST_F(OptionsTest, EachChunkPolicyDividesAsItSays) {
 TEST_F(OptionsTest, OutputsGoToTheDeviceThatIsAskedFor) {
   for (const bool is_on_host : {true, false}) {
     auto [one, many] = twins<Mlp>();
-    if (!is_on_host) many->to(torch_device({DeviceType::cpu, 0}));
+    if (!is_on_host) many->to(torch_device(test_device(0)));
     for (const int index : {0, 2, 5}) {  // the last is none of the replicas'
-      const Device output{DeviceType::cpu, index};
-      DataParallel dp(many, {.devices = host_devices(kOptionDevices), .output_device = output});
+      const Device output = test_device(index);
+      DataParallel dp(many, {.devices = test_devices(kOptionDevices), .output_device = output});
       const Batch batch = MlpImpl::batch(kOptionRows);
       one->zero_grad();
       many->zero_grad();
@@ -114,19 +115,19 @@ TEST_F(OptionsTest, OutputsGoToTheDeviceThatIsAskedFor) {
 
 TEST_F(OptionsTest, DistributedOutputsStayOnTheirDevices) {
   auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(kOptionDevices), .chunk_sizes = {5, 0, 12}});
+  DataParallel dp(many, {.devices = test_devices(kOptionDevices), .chunk_sizes = {5, 0, 12}});
   const Batch batch = MlpImpl::batch(kOptionRows);
   const auto y = dp.distributed(batch.x);
   ASSERT_EQ(y.parts().size(), 2U);
   EXPECT_EQ(y.rows(), kOptionRows);
   EXPECT_EQ(y.parts()[1].replica.index, 2);
   EXPECT_EQ(y.parts()[1].replica.rows, (RowRange{5, 17}));
-  EXPECT_EQ(y.parts()[0].value.device(), torch_device({DeviceType::cpu, 0}));
-  EXPECT_EQ(y.parts()[1].value.device(), torch_device({DeviceType::cpu, 2}));
+  EXPECT_EQ(y.parts()[0].value.device(), torch_device(test_device(0)));
+  EXPECT_EQ(y.parts()[1].value.device(), torch_device(test_device(2)));
   const at::Tensor expected = one->forward(batch.x);
-  const at::Tensor gathered = y.gather(), elsewhere = y.gather(Device{DeviceType::cpu, 4});
-  EXPECT_EQ(gathered.device(), torch_device({DeviceType::cpu, 0}));
-  EXPECT_EQ(elsewhere.device(), torch_device({DeviceType::cpu, 4}));
+  const at::Tensor gathered = y.gather(), elsewhere = y.gather(test_device(4));
+  EXPECT_EQ(gathered.device(), torch_device(test_device(0)));
+  EXPECT_EQ(elsewhere.device(), torch_device(test_device(4)));
   EXPECT_LE((gathered.cpu() - expected).abs().max().item<double>(), 1e-12);
 
   // A loss in parts: only its sums leave the devices.
@@ -145,9 +146,9 @@ TEST_F(OptionsTest, RowsMayLieInAnotherDimension) {
   };
   const auto net = std::make_shared<ColumnsImpl>();
   net->to(torch::kDouble);
-  DataParallel dp(net, {.devices = host_devices(kOptionDevices), .dim = 1});
+  DataParallel dp(net, {.devices = test_devices(kOptionDevices), .dim = 1});
   const at::Tensor x = torch::randn({4, 7}, torch::kDouble);
-  EXPECT_LE((dp(x) - net->forward(x)).abs().max().item<double>(), 1e-12);
+  EXPECT_LE((dp(x) - forward_alone(net, x)).abs().max().item<double>(), 1e-12);
 }
 
 TEST_F(OptionsTest, AccumulatedMicroBatchesAreOneUpdateInEachMode) {
@@ -162,7 +163,7 @@ TEST_F(OptionsTest, AccumulatedMicroBatchesAreOneUpdateInEachMode) {
       torch::optim::SGD first(one->parameters(), 0.1);
       Optimizer<torch::optim::SGD> second(many->parameters(), 0.1);
       DataParallel dp(many,
-                      {.devices = host_devices(kOptionDevices), .mode = mode, .accumulate = parts});
+                      {.devices = test_devices(kOptionDevices), .mode = mode, .accumulate = parts});
       for (int step = 0; step < 2; ++step) {
         const Batch batch = GptImpl::batch(kOptionRows);
         first.zero_grad();
@@ -181,7 +182,7 @@ TEST_F(OptionsTest, NoSyncReducesAtItsEndInEachMode) {
   for (const Mode mode : kModes) {
     auto [one, many] = twins<Mlp>();
     torch::optim::SGD first(one->parameters(), 0.1), second(many->parameters(), 0.1);
-    DataParallel dp(many, {.devices = host_devices(kOptionDevices), .mode = mode});
+    DataParallel dp(many, {.devices = test_devices(kOptionDevices), .mode = mode});
     for (int round = 0; round < 2; ++round) {
       first.zero_grad();
       second.zero_grad();
@@ -227,7 +228,7 @@ class PlansTest : public OptionsTest, public ::testing::WithParamInterface<Mode>
 
 TEST_P(PlansTest, TheModelOfAStepSaysItsPeaks) {
   constexpr std::int64_t kBatch = 600;
-  Training training({.devices = host_devices(kOptionDevices), .mode = GetParam()});
+  Training training({.devices = test_devices(kOptionDevices), .mode = GetParam()});
   const std::vector<at::Tensor> before = training.net->parameters();
   const at::Tensor weights = before[0].detach().clone();
   const parallel::StepModel model =
@@ -249,7 +250,7 @@ TEST_P(PlansTest, TheLargestBatchFitsAndOneRowMoreDoesNot) {
   std::size_t limit = 0;
   parallel::LargestBatch found;
   {
-    Training training({.devices = host_devices(kOptionDevices), .mode = GetParam()});
+    Training training({.devices = test_devices(kOptionDevices), .mode = GetParam()});
     for (const Device d : training.dp.devices())
       limit = std::max(limit, logical_device(d).memory_stats().in_use);
     limit += std::size_t{2} << 20;
@@ -260,14 +261,14 @@ TEST_P(PlansTest, TheLargestBatchFitsAndOneRowMoreDoesNot) {
   EXPECT_GT(found.rows, 100);
   const auto fits = [&](std::int64_t rows) {
     set_limits(SIZE_MAX);
-    Training training({.devices = host_devices(kOptionDevices), .mode = GetParam()});
+    Training training({.devices = test_devices(kOptionDevices), .mode = GetParam()});
     set_limits(limit);
     try {
       for (int step = 0; step < 2; ++step)  // the second has the optimizer's state
         training.dp.step(Training::make(rows), Training::loss, training.optimizer);
       return true;
     } catch (const parallel::ReplicaError& e) {
-      EXPECT_THAT(e.what(), HasSubstr("cpu:"));
+      EXPECT_THAT(e.what(), HasSubstr(name(test_device(0).type)));
       return false;
     }
   };
@@ -277,7 +278,7 @@ TEST_P(PlansTest, TheLargestBatchFitsAndOneRowMoreDoesNot) {
 
 TEST_P(PlansTest, AReplannedStepIsTheOneOfItsPlan) {
   torch::manual_seed(1);
-  Training planned({.devices = host_devices(kOptionDevices),
+  Training planned({.devices = test_devices(kOptionDevices),
                     .mode = GetParam(),
                     .on_oom = parallel::OnOutOfMemory::replan});
   const Device small = planned.dp.devices()[1];
@@ -290,7 +291,7 @@ TEST_P(PlansTest, AReplannedStepIsTheOneOfItsPlan) {
   set_limits(SIZE_MAX);
   torch::manual_seed(1);
   Training given(
-      {.devices = host_devices(kOptionDevices), .mode = GetParam(), .chunk_sizes = result.rows});
+      {.devices = test_devices(kOptionDevices), .mode = GetParam(), .chunk_sizes = result.rows});
   given.dp.step(x, Training::loss, given.optimizer);
   EXPECT_EQ(difference(*planned.net, *given.net), 0);
   EXPECT_THAT(thrown_text<parallel::ReplicaError>([&] {
@@ -298,7 +299,7 @@ TEST_P(PlansTest, AReplannedStepIsTheOneOfItsPlan) {
                   logical_device(d).set_limit(logical_device(d).memory_stats().in_use + 4096);
                 planned.dp.step(x, Training::loss, planned.optimizer);
               }),
-              HasSubstr("cpu:"));
+              HasSubstr(name(test_device(0).type)));
 }
 
 INSTANTIATE_TEST_SUITE_P(All,

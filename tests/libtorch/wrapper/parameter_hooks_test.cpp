@@ -18,6 +18,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/modes.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -56,7 +57,7 @@ TEST(ParameterHooksTest, OfGatheredOutputsSeeTheWholeGradientOnce) {
     Log of_one, of_many;
     watch(*one, of_one);
     watch(*many, of_many);
-    DataParallel dp(many, {.devices = host_devices(devices)});
+    DataParallel dp(many, {.devices = test_devices(devices)});
     for (std::size_t step = 1; step <= 3; ++step) {  // gradients are added to the earlier ones
       const Batch batch = MlpImpl::batch(kHookRows);
       squared_error(*one, batch).backward();
@@ -93,7 +94,7 @@ TEST(ParameterHooksTest, AfterAccumulationRunOncePerBackwardOfGatheredOutputs) {
   std::vector<at::Tensor> of_one, of_many;
   drop_gradients(*one, of_one);
   drop_gradients(*many, of_many);
-  DataParallel dp(many, {.devices = host_devices(3)});
+  DataParallel dp(many, {.devices = test_devices(3)});
   for (std::size_t step = 1; step <= 3; ++step) {
     const Batch batch = MlpImpl::batch(kHookRows);
     squared_error(*one, batch).backward();
@@ -109,7 +110,7 @@ TEST(ParameterHooksTest, AfterAccumulationAreRefusedByAStep) {
   Mlp net;
   std::vector<at::Tensor> log;
   drop_gradients(*net, log);
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   const Batch batch{torch::ones({4, 6}), torch::ones({4, 3})};
   EXPECT_THAT(thrown_text([&] { dp.step(batch, squared_error); }),
               AllOf(HasSubstr("'first.weight' has a hook"), HasSubstr("use register_hook")));
@@ -133,7 +134,7 @@ TEST_P(StepHooksTest, SeeAndChangeTheSumBeforeTheUpdate) {
   torch::optim::SGD own(many->parameters(), options);
   for (const std::int64_t accumulate : {1, 3}) {
     DataParallel dp(many,
-                    {.devices = host_devices(devices), .mode = mode, .accumulate = accumulate});
+                    {.devices = test_devices(devices), .mode = mode, .accumulate = accumulate});
     for (int step = 0; step < 3; ++step) {
       const Batch batch = MlpImpl::batch(kHookRows);
       first.zero_grad();
@@ -166,20 +167,20 @@ INSTANTIATE_TEST_SUITE_P(All,
                          });
 
 TEST(StepHooksOfTest, AModuleOnTheFirstDeviceGetItsTensors) {
-  register_devices(8);  // as a wrapper does
+  register_test_devices();
   Mlp net;
-  net->to(torch_device({DeviceType::cpu, 0}));
-  DataParallel dp(net, {.devices = host_devices(2)});
+  net->to(torch_device(test_device(0)));
+  DataParallel dp(net, {.devices = test_devices(2)});
   std::string place;
   net->first->weight.register_hook([&](const at::Tensor& g) { place = g.device().str(); });
   dp.step(Batch{torch::ones({4, 6}), torch::ones({4, 3})}, squared_error);
-  EXPECT_EQ(place, "tandem:0");
+  EXPECT_EQ(place, torch_device(test_device(0)).str());
 }
 
 TEST(StepHooksOfTest, ParametersComeAndGoAndMayChangeInPlace) {
   torch::manual_seed(0);
   auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(2)});
+  DataParallel dp(many, {.devices = test_devices(2)});
   const auto expect_equal = [&, &one = one, &many = many] {
     const Batch batch = MlpImpl::batch(kHookRows);
     one->zero_grad();
@@ -204,7 +205,7 @@ TEST(StepHooksOfTest, ParametersComeAndGoAndMayChangeInPlace) {
 TEST(StepHooksOfTest, AFailureHasNoEffect) {
   torch::manual_seed(0);
   auto [before, net] = twins<Mlp>();
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   Optimizer<torch::optim::SGD> optimizer(net->parameters(), 0.1);
   const unsigned hook = net->first->weight.register_hook(
       [](const at::Tensor&) { throw std::runtime_error("no luck"); });

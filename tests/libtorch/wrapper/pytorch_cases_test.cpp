@@ -17,6 +17,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -30,10 +31,10 @@ using TensorMap = std::map<std::string, at::Tensor>;
 class PytorchCasesTest : public ::testing::Test {
  protected:
   PytorchCasesTest() {
-    register_devices(8);
+    register_test_devices();
     torch::manual_seed(0);
   }
-  const parallel::DataParallelOptions two_{.devices = host_devices(2)};
+  const parallel::DataParallelOptions two_{.devices = test_devices(2)};
 };
 
 double farthest(const at::Tensor& x, const at::Tensor& y) {
@@ -45,7 +46,7 @@ class PytorchDtypeTest : public PytorchCasesTest,
                          public ::testing::WithParamInterface<at::ScalarType> {};
 
 TEST_P(PytorchDtypeTest, AModuleOfAnyFloatGivesWhatItGivesAlone) {
-  const c10::Device first = torch_device({DeviceType::cpu, 0});
+  const c10::Device first = torch_device(test_device(0));
   torch::nn::Linear net(10, 5);
   net->to(first, GetParam());
   const at::Tensor x = torch::randn({20, 10}).to(first, GetParam());
@@ -100,9 +101,7 @@ TEST_F(PytorchCasesTest, SeveralInputsANumberAndOneThatMayBeMissing) {
     const at::Tensor expected = net->forward(a, b, 0.7, c);
     const auto gradients = torch::autograd::grad({expected.sum()}, {a, b});
     for (const std::vector<Device>& devices :
-         {host_devices(2),
-          std::vector<Device>{{DeviceType::cpu, 1}, {DeviceType::cpu, 0}},
-          host_devices(1)}) {
+         {test_devices(2), std::vector<Device>{test_device(1), test_device(0)}, test_devices(1)}) {
       parallel::DataParallelOptions options = two_;
       options.devices = devices;
       const at::Tensor y = DataParallel(net, options)(a, b, 0.7, c);
@@ -124,9 +123,9 @@ TEST_F(PytorchCasesTest, NestsOfSequencesKeepTheirTypes) {
     }
   };
   const auto net = std::make_shared<NetImpl>();
-  const at::Tensor x = torch::randn({20, 3}).to(torch_device({DeviceType::cpu, 1}));
+  const at::Tensor x = torch::randn({20, 3}).to(torch_device(test_device(1)));
   const std::tuple in(x.cos(), std::pair(x.sin(), x));
-  const Output y = data_parallel(net, in, host_devices(2)), expected = net->forward(in);
+  const Output y = data_parallel(net, in, test_devices(2)), expected = net->forward(in);
   EXPECT_LE(farthest(std::get<0>(y), std::get<0>(expected)), 0);
   const auto& [sine, cosine, list] = std::get<1>(y);
   EXPECT_LE(farthest(sine, std::get<0>(std::get<1>(expected))), 1e-6);
@@ -141,41 +140,43 @@ TEST_F(PytorchCasesTest, AModuleWithoutInputsRunsOnce) {
   struct NetImpl : torch::nn::Module {
     at::Tensor forward() {
       ++*runs;
-      return torch::eye(2, at::TensorOptions().device(torch_device({DeviceType::cpu, 0}))) * 3;
+      return torch::eye(2, at::TensorOptions().device(torch_device(test_device(0)))) * 3;
     }
     std::shared_ptr<int> runs = std::make_shared<int>(0);
   };
   const auto net = std::make_shared<NetImpl>();
   for (const int devices : {1, 2}) {
     parallel::DataParallelOptions options = two_;
-    options.devices = host_devices(devices);
-    options.output_device = Device{DeviceType::cpu, 0};
+    options.devices = test_devices(devices);
+    options.output_device = test_device(0);
     DataParallel dp(net, options);
     const at::Tensor y = dp();
-    EXPECT_EQ(y.device(), torch_device({DeviceType::cpu, 0}));
+    EXPECT_EQ(y.device(), torch_device(test_device(0)));
     EXPECT_LE(farthest(y, torch::eye(2) * 3), 0);
     EXPECT_EQ(*dp.replica(0).runs, 1);
   }
 }
 
 TEST_F(PytorchCasesTest, AModuleOnAnotherDeviceIsRefusedByName) {
-  const auto first = torch_device({DeviceType::cpu, 0}),
-             second = torch_device({DeviceType::cpu, 1});
+  const auto first = torch_device(test_device(0)), second = torch_device(test_device(1));
   const auto forward = [](const torch::nn::Sequential& net, const std::vector<Device>& devices) {
     data_parallel(net, torch::ones({2, 2}), devices);
   };
-  const std::vector<Device> forth = host_devices(2), back{forth[1], forth[0]};
+  const std::vector<Device> forth = test_devices(2), back{forth[1], forth[0]};
   torch::nn::Sequential net(torch::nn::Linear(2, 2), torch::nn::Linear(2, 2));
   net->to(second);
   EXPECT_THAT(thrown_text([&] { forward(net, forth); }),
-              AllOf(HasSubstr("'0.weight' is on tandem:1, but the first device is cpu:0"),
+              AllOf(HasSubstr("'0.weight' is on " + second.str() + ", but the first device is " +
+                              to_string(forth[0])),
                     HasSubstr("move all of it to")));
   EXPECT_NO_THROW(forward(net, back));
   net->to(first);
   EXPECT_NO_THROW(forward(net, forth));
-  EXPECT_THAT(thrown_text([&] { forward(net, back); }), HasSubstr("the first device is cpu:1"));
+  EXPECT_THAT(thrown_text([&] { forward(net, back); }),
+              HasSubstr("the first device is " + to_string(forth[1])));
   net->at<torch::nn::LinearImpl>(1).to(second);
-  EXPECT_THAT(thrown_text([&] { forward(net, forth); }), HasSubstr("'1.weight' is on tandem:1"));
+  EXPECT_THAT(thrown_text([&] { forward(net, forth); }),
+              HasSubstr("'1.weight' is on " + second.str()));
 }
 
 TEST_F(PytorchCasesTest, ARecurrentNetworkTrainsAsAlone) {
@@ -217,18 +218,18 @@ TEST_F(PytorchCasesTest, GradModeIsTheCallersInEveryReplica) {
   };
   const auto net = std::make_shared<NetImpl>();
   const at::Tensor x = torch::randn({20, 10});
-  EXPECT_EQ(data_parallel(net, x, host_devices(2)).sum().item<int>(), 20);
+  EXPECT_EQ(data_parallel(net, x, test_devices(2)).sum().item<int>(), 20);
   const torch::NoGradGuard off;
-  EXPECT_EQ(data_parallel(net, x, host_devices(2)).sum().item<int>(), 0);
+  EXPECT_EQ(data_parallel(net, x, test_devices(2)).sum().item<int>(), 0);
 }
 
 TEST_F(PytorchCasesTest, AReplicaThatTurnsAutocastOnComputesIn16Bits) {
   struct NetImpl : torch::nn::Module {
     at::Tensor forward(const at::Tensor& x) {
-      at::autocast::set_autocast_dtype(at::kPrivateUse1, at::kBFloat16);
-      at::autocast::set_autocast_enabled(at::kPrivateUse1, true);
+      at::autocast::set_autocast_dtype(torch_type(), at::kBFloat16);
+      at::autocast::set_autocast_enabled(torch_type(), true);
       const at::Tensor y = linear(x);
-      at::autocast::set_autocast_enabled(at::kPrivateUse1, false);
+      at::autocast::set_autocast_enabled(torch_type(), false);
       return y;
     }
     torch::nn::Linear linear = register_module("linear", torch::nn::Linear(8, 8));
@@ -248,9 +249,9 @@ TEST_F(PytorchCasesTest, ZeroGradInAReplicaLeavesTheModulesGradients) {
   };
   const auto net = std::make_shared<NetImpl>();
   DataParallel dp(net, two_);
-  net->linear->bias.mutable_grad() = torch::ones({2});
+  net->linear->bias.mutable_grad() = torch::ones_like(net->linear->bias);
   dp(torch::randn({4, 3})).sum().backward();
-  EXPECT_TRUE(at::equal(net->linear->bias.grad(), torch::full({2}, 5.)));
+  EXPECT_TRUE(at::equal(net->linear->bias.grad().cpu(), torch::full({2}, 5.)));
 }
 
 TEST_F(PytorchCasesTest, ContainersOfParametersAreIndexedInReplicas) {
@@ -274,7 +275,9 @@ TEST_F(PytorchCasesTest, ContainersOfParametersAreIndexedInReplicas) {
   const auto net = make();
   DataParallel dp(net, two_, {.make = make});
   const at::Tensor x = torch::randn({8, 4}), y = dp(x);
-  const auto p = net->parameters();
+  auto p = net->parameters();
+  for (at::Tensor& tensor : p)
+    tensor = tensor.cpu();
   EXPECT_LE(farthest(y, x * p[0] + p[1] * p[2] + p[3]), 1e-6);
 }
 
@@ -308,7 +311,7 @@ TEST_F(PytorchCasesTest, GradientsHaveTheLayoutOfTheirParameters) {
 
 TEST_F(PytorchCasesTest, TheWrapperGivesBackAllMemory) {
   const auto bytes = [](int index) {
-    return logical_device({DeviceType::cpu, index}).memory_stats().in_use;
+    return logical_device(test_device(index)).memory_stats().in_use;
   };
   const std::size_t first = bytes(0), second = bytes(1);
   {
@@ -322,7 +325,7 @@ TEST_F(PytorchCasesTest, TheWrapperGivesBackAllMemory) {
 }
 
 TEST_F(PytorchCasesTest, ScatterAndGatherAreLinearToTheSecondOrder) {
-  const std::vector<Device> devices = host_devices(2);
+  const std::vector<Device> devices = test_devices(2);
   const at::Tensor x = torch::randn({4, 4}, at::kDouble).requires_grad_();
   for (const at::Tensor& input :
        {x, x.to(torch_device(devices[0]))}) {  // from the host, and a device
@@ -343,7 +346,7 @@ TEST_F(PytorchCasesTest, ScatterAndGatherAreLinearToTheSecondOrder) {
 }
 
 TEST_F(PytorchCasesTest, ScalarsAreGatheredIntoAVector) {
-  const std::vector<Device> devices = host_devices(2);
+  const std::vector<Device> devices = test_devices(2);
   std::vector<at::Tensor> parts;
   for (const Device device : devices)
     parts.push_back(
@@ -360,9 +363,7 @@ TEST_F(PytorchCasesTest, ScalarsAreGatheredIntoAVector) {
 TEST_F(PytorchCasesTest, MapsOfOtherSizesCannotBeGathered) {
   const std::vector<TensorMap> parts{{{"a", torch::ones({1, 2})}},
                                      {{"a", torch::ones({1, 2})}, {"b", torch::ones({1, 2})}}};
-  EXPECT_THAT(thrown_text([&] {
-                parallel::gather(std::span(parts), Device{DeviceType::cpu, 0});
-              }),
+  EXPECT_THAT(thrown_text([&] { parallel::gather(std::span(parts), test_device(0)); }),
               HasSubstr("part 1 holds 2 tensors, but part 0 holds 1"));
 }
 

@@ -26,6 +26,7 @@
 
 #include "libtorch/device/torch_version.hpp"
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -120,7 +121,7 @@ TEST(RefusedModulesTest, AParameterOnAnotherDevice) {
   register_devices(8);
   const auto net = std::make_shared<MixedImpl>();
   const Unchanged same(*net);
-  EXPECT_THAT(refusal(net, {.devices = host_devices(2)}),
+  EXPECT_THAT(refusal(net, {.devices = test_devices(2)}),
               AllOf(HasSubstr("'there' is on tandem:3, but the first device is cpu:0"),
                     HasSubstr("move all of it to")));
   EXPECT_THAT(refusal(net, {.devices = {{DeviceType::cpu, 2}, {DeviceType::cpu, 3}}}),
@@ -132,9 +133,9 @@ TEST(RefusedModulesTest, ThoseWithoutTensorsInMemory) {
     EmptyImpl() { register_parameter("weight", torch::ones({2}, torch::kMeta)); }
     static at::Tensor forward(const at::Tensor& x) { return x; }
   };
-  EXPECT_THAT(refusal(std::make_shared<EmptyImpl>(), {.devices = host_devices(2)}),
+  EXPECT_THAT(refusal(std::make_shared<EmptyImpl>(), {.devices = test_devices(2)}),
               AllOf(HasSubstr("'weight' is on meta"), HasSubstr("move all of it to")));
-  EXPECT_THAT(refusal(std::shared_ptr<MlpImpl>(), {.devices = host_devices(2)}),
+  EXPECT_THAT(refusal(std::shared_ptr<MlpImpl>(), {.devices = test_devices(2)}),
               HasSubstr("null pointer"));
 }
 
@@ -146,13 +147,13 @@ TEST(RefusedModulesTest, OneThatFailsToClone) {
     }
     static at::Tensor forward(const at::Tensor& x) { return x; }
   };
-  EXPECT_THAT(refusal(std::make_shared<StubbornImpl>(1), {.devices = host_devices(2)}),
+  EXPECT_THAT(refusal(std::make_shared<StubbornImpl>(1), {.devices = test_devices(2)}),
               AllOf(HasSubstr("StubbornImpl cannot be cloned"), HasSubstr("one of a kind")));
 }
 
 TEST(RefusedModulesTest, OneThatIsWrappedOrHasAPartThatIs) {
   Mlp net;
-  const parallel::DataParallelOptions options{.devices = host_devices(2)};
+  const parallel::DataParallelOptions options{.devices = test_devices(2)};
   auto of_part = std::make_unique<DataParallel<torch::nn::LinearImpl>>(net->second, options);
   {
     const Unchanged same(*net);
@@ -178,7 +179,7 @@ TEST(RefusedInputsTest, RowsThatDiffer) {
     torch::nn::Linear linear = register_module("linear", torch::nn::Linear(2, 2));
   };
   const auto net = std::make_shared<TwoInputsImpl>();
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   const Unchanged same(*net);
   EXPECT_THAT(thrown_text([&] {
                 dp(torch::ones({4, 2}), torch::ones({5, 2}));
@@ -195,7 +196,7 @@ TEST(RefusedLossesTest, ThoseWithoutAGraph) {
   Mlp net;
   for (const at::Tensor& p : net->parameters())
     p.requires_grad_(false);
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   const Unchanged same(*net);
   const Batch batch{torch::ones({4, 6}), torch::ones({4, 3})};
   const auto text = thrown_text<ReplicaError>([&] { dp.step(batch, squared_error); });
@@ -205,7 +206,7 @@ TEST(RefusedLossesTest, ThoseWithoutAGraph) {
 TEST(RefusedOptimizersTest, OneThatDoesNotTreatEachElementAlike) {
   for (const Mode mode : {Mode::classic, Mode::server, Mode::sharded, Mode::ddp}) {
     Mlp net;
-    DataParallel dp(net, {.devices = host_devices(2), .mode = mode});
+    DataParallel dp(net, {.devices = test_devices(2), .mode = mode});
     const Batch batch{torch::ones({4, 6}), torch::ones({4, 3})};
     const Unchanged same(*net);
     Optimizer<torch::optim::LBFGS> optimizer(net->parameters(), torch::optim::LBFGSOptions(0.1));
@@ -248,7 +249,7 @@ TEST(RefusedLibrariesTest, AnotherVersionOfPyTorch) {
   };
   const Mlp net;
   const bool as_expected = refused([] { register_devices(2); }) &&
-                           refused([&] { DataParallel(net, {.devices = host_devices(2)}); }) &&
+                           refused([&] { DataParallel(net, {.devices = test_devices(2)}); }) &&
                            registered_devices() == 0 && c10::get_privateuse1_backend() == "other" &&
                            net->parameters()[0].device().is_cpu();
   std::_Exit(as_expected ? 0 : 1);

@@ -14,6 +14,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/test_devices.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -38,7 +39,7 @@ double difference_after(int devices, Mode mode, unsigned seed, const Train& trai
   double worst = 0;
   for (unsigned part = 0; part < 4; ++part) {
     DataParallel dp(many,
-                    {.devices = host_devices(devices),
+                    {.devices = test_devices(devices),
                      .mode = mode,
                      .chunk_sizes = random_chunks(kStepRows, devices, seed + part)});
     for (int step = 0; step < 5; ++step) {
@@ -118,7 +119,7 @@ TEST(StepGradientsTest, AreAddedToThoseThatAreThere) {
   torch::manual_seed(0);
   auto [one, many] = twins<Mlp>();
   for (const Mode mode : kAllModes) {
-    DataParallel dp(many, {.devices = host_devices(3), .mode = mode});
+    DataParallel dp(many, {.devices = test_devices(3), .mode = mode});
     for (int step = 0; step < 3; ++step) {
       const Batch batch = MlpImpl::batch(kStepRows);
       squared_error(*one, batch).backward();
@@ -130,7 +131,7 @@ TEST(StepGradientsTest, AreAddedToThoseThatAreThere) {
       for (at::Tensor& p : (*net)->parameters())
         p.mutable_grad().zero_();
       (*net)->first->weight.mutable_grad().reset();
-      (*net)->second->bias.mutable_grad() = torch::ones({3}, torch::kDouble);
+      (*net)->second->bias.mutable_grad() = torch::ones_like((*net)->second->bias);
       (*net)->second->weight.mutable_grad().add_(2);
     }
     const Batch batch = MlpImpl::batch(kStepRows);
@@ -151,7 +152,7 @@ TEST(StepThreadsTest, AreThoseOfTheProgramAfterAStep) {
   const int mine = at::get_num_threads(), of_others = threads_of_a_new_thread();
   Mlp net;
   net->to(torch::kDouble);
-  DataParallel dp(net, {.devices = host_devices(2 * of_others)});  // a share is another number
+  DataParallel dp(net, {.devices = test_devices(2 * of_others)});  // a share is another number
   dp.step(MlpImpl::batch(kStepRows), squared_error);
   dp(MlpImpl::batch(kStepRows).x).sum().backward();
   EXPECT_EQ(at::get_num_threads(), mine);
@@ -161,7 +162,7 @@ TEST(StepThreadsTest, AreThoseOfTheProgramAfterAStep) {
 TEST(StepThreadsTest, AreThoseOfTheProgramAfterAProductOfTandem) {
   const int mine = at::get_num_threads();
   at::set_num_threads(mine + 1);
-  const Tensor x = ones({512, 512}, {.device = Device{DeviceType::cpu, 0}});
+  const Tensor x = ones({512, 512}, {.device = test_device(0)});
   matmul(x, x);
   EXPECT_EQ(at::get_num_threads(), mine + 1);
   at::set_num_threads(mine);
@@ -170,7 +171,7 @@ TEST(StepThreadsTest, AreThoseOfTheProgramAfterAProductOfTandem) {
 TEST(StepGradientsTest, SkipFrozenAndUnusedParameters) {
   torch::manual_seed(0);
   auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(2)});
+  DataParallel dp(many, {.devices = test_devices(2)});
   const auto loss = [](MlpImpl& net, const Batch& batch) {  // without the second layer's bias
     const at::Tensor h = torch::tanh(net.first(batch.x));
     return torch::mse_loss(h.matmul(net.second->weight.t()), batch.y);
@@ -205,7 +206,7 @@ TORCH_MODULE(Tied);
 TEST(StepGradientsTest, OfATiedParameterAreSummed) {
   torch::manual_seed(0);
   auto [one, many] = twins<Tied>();
-  DataParallel dp(many, {.devices = host_devices(3)});
+  DataParallel dp(many, {.devices = test_devices(3)});
   const Batch batch = TiedImpl::batch(kStepRows);
   squared_error(*one, batch).backward();
   dp.step(batch, squared_error);
@@ -215,7 +216,7 @@ TEST(StepGradientsTest, OfATiedParameterAreSummed) {
 TEST(StepTest, AWeightedSumIsExactUnderUnevenWeights) {
   torch::manual_seed(0);
   auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(3), .chunk_sizes = {2, 3, 8}});
+  DataParallel dp(many, {.devices = test_devices(3), .chunk_sizes = {2, 3, 8}});
   const auto sum_of = [](MlpImpl& net, const Batch& batch) {
     const at::Tensor weights = batch.y.select(1, 0).abs();
     return ((net.forward(batch.x) - batch.y).square().sum(1) * weights).sum();
@@ -231,7 +232,7 @@ TEST(StepTest, AWeightedSumIsExactUnderUnevenWeights) {
 TEST(StepTest, MicroBatchesMakeOneUpdate) {
   torch::manual_seed(0);
   auto [one, many] = twins<Cnn>();
-  DataParallel dp(many, {.devices = host_devices(2), .accumulate = 3});
+  DataParallel dp(many, {.devices = test_devices(2), .accumulate = 3});
   const Batch batch = CnnImpl::batch(kStepRows);
   squared_error(*one, batch).backward();
   dp.step(batch, squared_error);
@@ -276,7 +277,7 @@ TEST_P(RunsTest, WithDropoutGiveTheSameBits) {
   for (const std::vector<std::int64_t>& sizes :
        {std::vector<std::int64_t>{5, 4, 4}, {1, 9, 3}, {0, 13, 0}}) {
     const parallel::DataParallelOptions options{
-        .devices = host_devices(3), .mode = GetParam(), .chunk_sizes = sizes};
+        .devices = test_devices(3), .mode = GetParam(), .chunk_sizes = sizes};
     const auto first = weights_after_noise(options), again = weights_after_noise(options);
     ASSERT_EQ(first.size(), again.size());
     for (std::size_t i = 0; i < first.size(); ++i)
@@ -297,7 +298,7 @@ void expect_single_precision(Mode mode) {
     batch.y = batch.y.to(torch::kFloat);
     return batch;
   };
-  DataParallel dp(many, {.devices = host_devices(3), .mode = mode, .chunk_sizes = {1, 7, 5}});
+  DataParallel dp(many, {.devices = test_devices(3), .mode = mode, .chunk_sizes = {1, 7, 5}});
   const Batch first = batch_of();
   squared_error(*one, first).backward();
   dp.step(first, squared_error);
@@ -323,7 +324,7 @@ TEST_P(RunsTest, InSinglePrecisionAreNearOneDevices) {
 TEST_P(RunsTest, GradientsThatAreSetToZeroAreAddedTo) {
   torch::manual_seed(2);
   auto [one, many] = twins<Mlp>();
-  DataParallel dp(many, {.devices = host_devices(3), .mode = GetParam()});
+  DataParallel dp(many, {.devices = test_devices(3), .mode = GetParam()});
   torch::optim::SGD of_one(one->parameters(), 0.1), of_many(many->parameters(), 0.1);
   for (int step = 0; step < 6; ++step) {
     const Batch batch = MlpImpl::batch(kStepRows);
@@ -348,7 +349,7 @@ INSTANTIATE_TEST_SUITE_P(All, RunsTest, ::testing::ValuesIn(kAllModes), [](const
 TEST(StepTest, ReplicasAndCallsDrawOtherMasks) {
   torch::manual_seed(3);
   Noisy net;
-  DataParallel dp(net, {.devices = host_devices(2)});
+  DataParallel dp(net, {.devices = test_devices(2)});
   const Batch batch{torch::ones({4, 6}), torch::zeros({4, 3})};
   std::array<std::array<at::Tensor, 2>, 2> outputs;
   for (auto& call : outputs) {
@@ -373,7 +374,7 @@ TORCH_MODULE(Normed);
 TEST(StepBuffersTest, AreKeptByAFailure) {
   torch::manual_seed(0);
   auto [one, many] = twins<Normed>();
-  DataParallel dp(many, {.devices = host_devices(2), .chunk_sizes = {5, 8}});
+  DataParallel dp(many, {.devices = test_devices(2), .chunk_sizes = {5, 8}});
   for (int step = 0; step < 3; ++step) {
     const Batch batch = MlpImpl::batch(kStepRows);
     dp.step(batch, squared_error);
@@ -387,7 +388,7 @@ TEST(StepBuffersTest, AreKeptByAFailure) {
   }
   many->eval();
   const at::Tensor x = MlpImpl::batch(kStepRows).x;
-  EXPECT_LE((dp(x) - many->forward(x)).abs().max().item<double>(), 1e-12);
+  EXPECT_LE((dp(x) - forward_alone(many, x)).abs().max().item<double>(), 1e-12);
 }
 
 }  // namespace

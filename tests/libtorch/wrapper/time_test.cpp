@@ -32,6 +32,7 @@
 
 #include "libtorch/models.hpp"
 #include "libtorch/modes.hpp"
+#include "libtorch/test_devices.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -107,7 +108,7 @@ struct TimeTest : ::testing::TestWithParam<Mode> {
     net->to(torch::kDouble);
   }
   parallel::DataParallelOptions options(int devices) const {
-    return {.devices = host_devices(devices), .mode = GetParam()};
+    return {.devices = test_devices(devices), .mode = GetParam()};
   }
   Mlp net;
   Batch batch = MlpImpl::batch(kTimedRows);
