@@ -190,6 +190,54 @@ TEST(SyncBatchNormTest, FollowsTheModulesOptions) {
   }
 }
 
+/// Batch norm over images.
+struct ImagesImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) { return norm(x); }
+  torch::nn::BatchNorm2d norm = register_module("norm", torch::nn::BatchNorm2d(6));
+};
+TORCH_MODULE(Images);
+
+TEST(SyncBatchNormTest, FollowsTheMemoryFormat) {
+  torch::manual_seed(2);
+  auto [one, many] = twins<Images>();
+  DataParallel dp(many, {.devices = test_devices(2), .chunk_sizes = {3, 9}});
+  const at::Tensor x = (torch::randn({kNormRows, 6, 3, 2}, torch::kDouble) * 3 + 1)
+                           .contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor first = x.clone().requires_grad_(), second = x.clone().requires_grad_();
+  const at::Tensor expected = one->forward(first), y = dp(second);
+  EXPECT_TRUE(y.is_contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_LE((y - expected).abs().max().item<double>(), 1e-12);
+  expected.pow(3).sum().backward();
+  y.pow(3).sum().backward();
+  EXPECT_LE((second.grad() - first.grad()).abs().max().item<double>(), 1e-10);
+}
+
+/// A part of the batch goes through a batch norm: some replicas have none of it.
+struct SomeRowsImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor chosen = (x.select(1, 0) > 0).nonzero().flatten();
+    return x.index_add(0, chosen, norm(x.index_select(0, chosen)));
+  }
+  torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(3));
+};
+TORCH_MODULE(SomeRows);
+
+TEST(SyncBatchNormTest, AReplicaMayHaveNoRowsOfALayer) {
+  torch::manual_seed(2);
+  for (const int empty : {0, 1}) {
+    auto [one, many] = twins<SomeRows>();
+    DataParallel dp(many, {.devices = test_devices(3), .chunk_sizes = {4, 5, 3}});
+    const at::Tensor x = torch::randn({kNormRows, 3}, torch::kDouble);
+    x.select(1, 0).fill_(1);
+    x.select(1, 0).narrow(0, empty == 0 ? 0 : 4, empty == 0 ? 4 : 5).fill_(-1);
+    const Batch batch{x, torch::randn({kNormRows, 3}, torch::kDouble)};
+    squared_error(*one, batch).backward();
+    dp.step(batch, squared_error);
+    EXPECT_LE(gradient_difference(*one, *many), 1e-12) << empty;
+    EXPECT_LE(buffer_difference(*one, *many), 1e-12) << empty;
+  }
+}
+
 TEST(SyncBatchNormTest, AFrozenOneStaysInEvaluation) {
   torch::manual_seed(2);
   auto [one, many] = twins<Branches>();

@@ -93,7 +93,7 @@ TEST(ChangesTest, ValuesAndStates) {
     std::stringstream file;
     torch::save(other, file);
     torch::serialize::InputArchive archive;
-    archive.load_from(file);
+    archive.load_from(file, net.head->weight.device());
     net.load(archive);
   });
 }

@@ -37,6 +37,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kGraphRows = 11;
 constexpr int kGraphDevices = 3;
 constexpr int kMostWorks = 2000;
+const int kFewestWorks =
+    torch_type() == c10::DeviceType::CUDA ? 15 : 50;  // kernels of PyTorch's GPUs are PyTorch's
 
 struct GraphFault : std::runtime_error {
   GraphFault() : std::runtime_error("no luck") {}
@@ -115,7 +117,7 @@ class FailedBackwardTest : public ::testing::Test {
       }
       expect_right_call();
     }
-    EXPECT_GT(points, 50);
+    EXPECT_GT(points, kFewestWorks);
     // On average: those that wait for the cause do not wait longer than it takes.
     EXPECT_LT(spent * step / points, std::chrono::milliseconds(100));
   }
@@ -219,7 +221,7 @@ TEST_F(FailedBackwardTest, EachPieceOfWorkOfForward) {
     }
     if (!agreed) expect_right_call();
   }
-  EXPECT_GT(points, 50);
+  EXPECT_GT(points, kFewestWorks);
 }
 
 TEST_F(FailedBackwardTest, EachPieceOfWorkOfASecondBackward) {

@@ -51,8 +51,8 @@ void expect_same_training(const Options& options, Mode mode) {
   torch::save(shared, of_shared);
   T from_shared(one->parameters(), options);
   Optimizer<T> from_plain(many->parameters(), options);
-  torch::load(from_shared, of_shared);
-  torch::load(from_plain, of_plain);
+  torch::load(from_shared, of_shared, torch::kCPU);
+  torch::load(from_plain, of_plain, many->parameters().front().device());
   train(3, from_shared, from_plain);
   // Gradients first, then the update.
   const Batch batch = MlpImpl::batch(kUpdateRows);
@@ -126,7 +126,7 @@ TEST(OptimizerTest, OutlivesItsWrapper) {
       dp.step(batch, squared_error, shared);
     } else {
       shared.zero_grad();
-      squared_error(*many, batch).backward();
+      torch::mse_loss(forward_alone(many, batch.x), batch.y).backward();
       shared.step();
     }
     EXPECT_LE(difference(*one, *many), 1e-12) << step;

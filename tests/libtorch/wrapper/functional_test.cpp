@@ -155,7 +155,8 @@ TEST_F(FunctionalTest, EachDeviceHasAThreadAndGetsItsOutputs) {
     EXPECT_EQ(modules[i]->current, places[i].is_cpu() ? torch_device(kFirst) : places[i]) << i;
   }
   EXPECT_EQ(modules[0]->thread, modules[3]->thread);
-  EXPECT_EQ(modules[1]->thread, modules[2]->thread);
+  const bool is_on_cpu0 = test_device(0).type == DeviceType::cpu;  // as the host's thread is
+  EXPECT_EQ(modules[1]->thread == modules[2]->thread, is_on_cpu0);
   EXPECT_NE(modules[0]->thread, modules[1]->thread);
   EXPECT_NE(modules[1]->thread, std::this_thread::get_id());
 }
