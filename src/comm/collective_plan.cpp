@@ -235,6 +235,7 @@ CollectivePlan make_collective_plan(std::span<const Signature> signatures,
                                     const GroupOptions& options) {
   CollectivePlan plan;
   const std::size_t size = parts.size() / signatures.size();
+  std::size_t named = 0;  // pieces that know their collective
   for (std::size_t i = 0; i < signatures.size(); ++i) {
     const auto own = parts.subspan(i * size, size);
     if (signatures[i].algorithm == Signature::kDirect) {
@@ -243,6 +244,8 @@ CollectivePlan make_collective_plan(std::span<const Signature> signatures,
       plan.traffic.resize(signatures.size());
       plan.traffic[i] = add_scheduled_pieces(signatures[i], own, options, plan.pieces);
     }
+    for (; named < plan.pieces.size(); ++named)
+      plan.pieces[named].collective = i;
   }
   number_slices(plan);
   return plan;

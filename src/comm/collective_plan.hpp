@@ -44,7 +44,8 @@ struct Piece {
   ReduceOp op = ReduceOp::sum;
   double divisor = 1;  ///< if not 1: divides the only source, which is also the target
   std::int64_t count = 0;
-  int step = 0;  ///< step of an algorithm; runs after the pieces of the step before
+  std::size_t collective = 0;  ///< of several that are coalesced
+  int step = 0;                ///< step of an algorithm; runs after the pieces of the step before
   std::int64_t first_slice = 0;
   std::int64_t after = 0;  ///< number of slices that must be done before
 

@@ -9,20 +9,19 @@
 #include "comm/gpu_engine.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
-#include "tandem/config.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/event.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "comm/recorded.hpp"
 #include "comm/staged.hpp"
+#include "comm/star.hpp"
 #include "core/even_share.hpp"
 #include "kernels/gpu_kernels.hpp"
 #include "runtime/gpu/gpu_backend.hpp"
@@ -31,29 +30,13 @@
 namespace tandem::comm {
 namespace {
 
-Stream& side_stream(const RankTable& table, int rank) {
-  return logical_device(table.device(rank)).side_stream();
-}
-
-/// Says once that data goes through the host.
-void tell_of_far_gpus(int gpu, int other) {
-  static std::atomic_flag told;
-  if (told.test_and_set()) return;
-  std::fprintf(stderr,
-               "tandem: GPUs %d and %d do not reach each other's memory, so collectives copy "
-               "through the host; %s\n",
-               gpu,
-               other,
-               has_nccl ? "backend nccl may be faster" : "a build with NCCL may be faster");
-}
-
 /// Elements [begin, end) of a piece, made by one rank: it is the target that it is made on.
 class RankWork {
  public:
   /// @param target  in the piece's list: the rank.
   RankWork(
-      const RankTable& table, const char* what, const Piece& piece, std::size_t target, Share range)
-      : table_(table),
+      const GpuLinks& links, const char* what, const Piece& piece, std::size_t target, Share range)
+      : links_(links),
         what_(what),
         piece_(piece),
         rank_(piece.target_ranks[target]),
@@ -65,8 +48,7 @@ class RankWork {
   void fetch(std::size_t source) {
     const int owner = piece_.source_ranks[source];
     if (reaches(owner)) return;
-    tell_if_far(owner);
-    staged_.push_back(std::make_unique<Staged>(logical_device(table_.device(rank_)), nbytes()));
+    staged_.push_back(std::make_unique<Staged>(links_.device(rank_), nbytes()));
     // Where element 0 is, or would be.
     char* const here = static_cast<char*>(staged_.back()->data()) - offset();
     copy(from_[source], owner, here, rank_);
@@ -78,7 +60,6 @@ class RankWork {
     const bool is_as_it_is = piece_.sources.size() == 1 && piece_.op != ReduceOp::premul_sum;
     if (!is_as_it_is || piece_.divisor != 1 || reaches(piece_.source_ranks.front())) return false;
     const int owner = piece_.source_ranks.front();
-    tell_if_far(owner);
     copy(piece_.sources.front(), owner, own_, rank_);
     return true;
   }
@@ -87,7 +68,7 @@ class RankWork {
     std::vector<void*> to;
     for (const std::size_t i : targets)
       if (reaches(piece_.target_ranks[i])) to.push_back(piece_.targets[i]);
-    const Stream& stream = side(rank_);
+    const Stream& stream = links_.side_stream(rank_);
     kernels::GpuKernels& gpu = kernels::gpu_kernels();
     if (piece_.divisor != 1) {
       gpu.divide(stream, piece_.dtype, to.front(), piece_.divisor, range_.begin, range_.end);
@@ -110,12 +91,7 @@ class RankWork {
   }
 
  private:
-  Stream& side(int rank) const { return side_stream(table_, rank); }
-  int gpu_of(int rank) const { return logical_device(table_.device(rank)).gpu()->ordinal(); }
-  bool reaches(int rank) const { return gpu_backend().peers(gpu_of(rank_), gpu_of(rank)); }
-  void tell_if_far(int owner) const {
-    if (side(rank_).native()->cuda() != nullptr) tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
-  }
+  bool reaches(int rank) const { return links_.reaches(rank_, rank); }
   std::size_t nbytes() const {
     return static_cast<std::size_t>(range_.size()) * itemsize(piece_.dtype);
   }
@@ -123,14 +99,14 @@ class RankWork {
     return static_cast<std::size_t>(range_.begin) * itemsize(piece_.dtype);
   }
   void copy(const void* from, int from_rank, void* to, int to_rank) const {
-    gpu_backend().copy_between(side(from_rank),
-                               static_cast<const char*>(from) + offset(),
-                               side(to_rank),
-                               static_cast<char*>(to) + offset(),
-                               nbytes());
+    links_.copy(static_cast<const char*>(from) + offset(),
+                from_rank,
+                static_cast<char*>(to) + offset(),
+                to_rank,
+                nbytes());
   }
 
-  const RankTable& table_;
+  const GpuLinks& links_;
   const char* what_;  // of the collective
   const Piece& piece_;
   int rank_;
@@ -142,14 +118,14 @@ class RankWork {
 
 /// Each target makes a share of the piece for all. What goes through the host does so in rounds in
 /// which every GPU sends and receives once: all shares are made before the first one is sent.
-void queue_shares(const RankTable& table, const char* what, const Piece& piece) {
+void queue_shares(const GpuLinks& links, const char* what, const Piece& piece) {
   std::vector<std::size_t> all(piece.targets.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   std::vector<std::pair<std::size_t, RankWork>> works;
   for (const std::size_t i : all) {
     const Share share = even_share(
         piece.count, static_cast<std::int64_t>(i), static_cast<std::int64_t>(all.size()));
-    if (share.begin < share.end) works.emplace_back(i, RankWork(table, what, piece, i, share));
+    if (share.begin < share.end) works.emplace_back(i, RankWork(links, what, piece, i, share));
   }
   for (std::size_t round = 0; round < piece.sources.size(); ++round)
     for (auto& [i, work] : works)
@@ -161,13 +137,13 @@ void queue_shares(const RankTable& table, const char* what, const Piece& piece) 
       work.send((i + round) % all.size());
 }
 
-void queue_piece(const RankTable& table, const char* what, const Piece& piece) {
+void queue_piece(const GpuLinks& links, const char* what, const Piece& piece) {
   if (piece.count == 0) return;
-  if (piece.sources.size() > 1 && piece.targets.size() > 1) return queue_shares(table, what, piece);
+  if (piece.sources.size() > 1 && piece.targets.size() > 1) return queue_shares(links, what, piece);
   for (std::size_t i = 0; i < piece.targets.size(); ++i) {
     const bool in_place = piece.sources.size() == 1 && piece.sources[0] == piece.targets[i];
     if (in_place && piece.op != ReduceOp::premul_sum && piece.divisor == 1) continue;
-    RankWork work(table, what, piece, i, {0, piece.count});
+    RankWork work(links, what, piece, i, {0, piece.count});
     if (work.take()) continue;
     for (std::size_t source = 0; source < piece.sources.size(); ++source)
       work.fetch(source);
@@ -177,38 +153,53 @@ void queue_piece(const RankTable& table, const char* what, const Piece& piece) {
 
 /// The side stream of the first of `ranks` waits for `events`, and the others' for it: two waits a
 /// rank, where each one's wait for each event would be as many as there are ranks.
-void wait_for_all(const RankTable& table,
+void wait_for_all(const GpuLinks& links,
                   const std::vector<int>& ranks,
                   const QueuedWork::Events& events,
                   const char* what) {
   if (events.empty()) return;
-  Stream& first = side_stream(table, ranks.front());
+  Stream& first = links.side_stream(ranks.front());
   for (const auto& event : events)
     event->wait(first, what);
   const auto all = ranks.size() > 1 ? recorded(first) : nullptr;
   for (const int r : ranks)
-    if (r != ranks.front()) all->wait(side_stream(table, r), what);
+    if (r != ranks.front()) all->wait(links.side_stream(r), what);
 }
 
 /// The work so far of the ranks' side streams but for the first rank's, whose own order is enough.
-QueuedWork::Events others(const RankTable& table, const std::vector<int>& ranks) {
+QueuedWork::Events others(const GpuLinks& links, const std::vector<int>& ranks) {
   QueuedWork::Events events;
   for (const int r : ranks)
-    if (r != ranks.front()) events.push_back(recorded(side_stream(table, r)));
+    if (r != ranks.front()) events.push_back(recorded(links.side_stream(r)));
   return events;
 }
 
 /// Between two steps of an algorithm: a side stream goes on after the work of all so far.
-void join(const RankTable& table, const std::vector<int>& ranks, const char* what) {
-  wait_for_all(table, ranks, others(table, ranks), what);
+void join(const GpuLinks& links, const std::vector<int>& ranks, const char* what) {
+  wait_for_all(links, ranks, others(links, ranks), what);
+}
+
+/// Pieces that follow each other, of one collective and one step.
+std::vector<std::span<const Piece>> by_collective(const CollectivePlan& plan) {
+  std::vector<std::span<const Piece>> runs;
+  const auto belong_together = [](const Piece& a, const Piece& b) {
+    return a.collective == b.collective && a.step == b.step;
+  };
+  for (auto first = plan.pieces.begin(); first != plan.pieces.end();) {
+    const auto last = std::ranges::find_if_not(
+        first, plan.pieces.end(), [&](const Piece& p) { return belong_together(*first, p); });
+    runs.emplace_back(first, last);
+    first = last;
+  }
+  return runs;
 }
 
 /// After it the ranks' side streams have done their work so far.
-std::shared_ptr<const Event> end_of_all(const RankTable& table,
+std::shared_ptr<const Event> end_of_all(const GpuLinks& links,
                                         const std::vector<int>& ranks,
                                         const char* what) {
-  Stream& first = side_stream(table, ranks.front());
-  for (const auto& event : others(table, ranks))
+  Stream& first = links.side_stream(ranks.front());
+  for (const auto& event : others(links, ranks))
     event->wait(first, what);
   return recorded(first);
 }
@@ -221,14 +212,25 @@ QueuedWork::Events ready_events(const Operation& op) {
   return events;
 }
 
+/// Each side stream waits for what its own rank has ready. That is enough where ranks are apart:
+/// only copies touch two ranks' memory, and they wait for both.
+void wait_for_own(const GpuLinks& links, const Operation& op, const char* what) {
+  for (std::size_t i = 0; i < op.parts.size(); ++i) {
+    if (op.parts[i].ready == nullptr) continue;
+    const int rank = op.message ? (i == 0 ? op.source.load() : op.message->to)
+                                : static_cast<int>(i) % links.size();
+    op.parts[i].ready->wait(links.side_stream(rank), what);
+  }
+}
+
 /// When the ranks' side streams do an operation, for observers.
 class SideTimes {
  public:
-  SideTimes(const RankTable& table, const std::vector<int>& ranks)
-      : table_(table),
+  SideTimes(const GpuLinks& links, const std::vector<int>& ranks)
+      : links_(links),
         ranks_(ranks),
         timed_(streams_are_timed()),
-        own_(timed_ ? static_cast<std::size_t>(table.size()) : 0) {}
+        own_(timed_ ? static_cast<std::size_t>(links.size()) : 0) {}
 
   void begin() { add(&StreamTimes::begin); }
   void end(Operation& op) {
@@ -244,13 +246,13 @@ class SideTimes {
   void add(Points StreamTimes::*points) {
     if (!timed_) return;
     for (const int r : ranks_) {
-      const auto point = point_of(side_stream(table_, r));
+      const auto point = point_of(links_.side_stream(r));
       (own_[static_cast<std::size_t>(r)].*points).push_back(point);
       (all_.*points).push_back(point);
     }
   }
 
-  const RankTable& table_;
+  const GpuLinks& links_;
   const std::vector<int>& ranks_;
   bool timed_;
   std::vector<StreamTimes> own_;  // by rank
@@ -278,7 +280,7 @@ void GpuEngine::begin(const std::shared_ptr<Operation>& op) {
 
 void GpuEngine::drain() noexcept {
   for (int r = 0; r < ranks_.size(); ++r) {
-    side_stream(ranks_, r).native()->drain();
+    links_.side_stream(r).native()->drain();
   }
 }
 
@@ -294,9 +296,13 @@ void GpuEngine::queue(Operation& op) {
   for (int r = 0; r < ranks_.size(); ++r) {
     if (op.takes_part(r)) ranks.push_back(r);
   }
+  const bool are_apart = links_.are_apart(ranks);
   const QueuedWork::Events ready = ready_events(op);
-  wait_for_all(ranks_, ranks, ready, what);
-  SideTimes times(ranks_, ranks);
+  if (are_apart)
+    wait_for_own(links_, op, what);
+  else
+    wait_for_all(links_, ranks, ready, what);
+  SideTimes times(links_, ranks);
   times.begin();
   int step = 0;
   std::vector<const Piece*> taken;  // by the transport, of this step
@@ -307,20 +313,28 @@ void GpuEngine::queue(Operation& op) {
     transport_->queue(taken);
     taken.clear();
   };
-  for (const Piece& piece : op.plan.pieces) {
-    if (piece.step != step) {
+  for (const std::span<const Piece> pieces : by_collective(op.plan)) {
+    if (pieces.front().step != step) {
       hand_over();
-      join(ranks_, ranks, what);
+      if (!are_apart) join(links_, ranks, what);
     }
-    step = piece.step;
-    if (transport_ != nullptr && step == 0 && transport_->takes(piece))
-      taken.push_back(&piece);
-    else
-      queue_piece(ranks_, what, piece);
+    step = pieces.front().step;
+    if (transport_ == nullptr && are_apart && !op.message &&
+        Star::takes(op.signatures[pieces.front().collective], pieces)) {
+      op.plan.traffic.resize(op.signatures.size());
+      op.plan.traffic[pieces.front().collective] = Star(links_, ranks.front()).queue(what, pieces);
+      continue;
+    }
+    for (const Piece& piece : pieces) {
+      if (transport_ != nullptr && step == 0 && transport_->takes(piece))
+        taken.push_back(&piece);
+      else
+        queue_piece(links_, what, piece);
+    }
   }
   hand_over();
   times.end(op);
-  op.ended = end_of_all(ranks_, ranks, what);
+  op.ended = end_of_all(links_, ranks, what);
   if (is_handed_over) transport_->note(ready, op.ended);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/engine.hpp"
+#include "comm/gpu_links.hpp"
 #include "comm/one_process_attendance.hpp"
 #include "comm/rank_table.hpp"
 #include "comm/shared_transport.hpp"
@@ -42,6 +43,7 @@ class GpuEngine final : public Engine {
   void queue(Operation& op);
 
   const RankTable ranks_;
+  const GpuLinks links_{ranks_};
   const std::shared_ptr<SharedTransport> transport_;
   std::mutex queueing_;  // held while an operation is queued
 };

@@ -64,6 +64,16 @@ TEST_F(PeersTest, ThatHang) {
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(15));
 }
 
+// Each on its own GPU: small collectives go through one of them.
+TEST_F(PeersTest, OfWhichNoneReachesAnother) {
+  stand_in::set_gpus(3);
+  stand_in::set_peers(stand_in::Peers::none);
+  configure_devices("cuda:0,cuda:1,cuda:2");
+  testing::Group group = comm::make_group(default_devices());
+  for (const std::int64_t n : {1, 50, 20'000})  // the last one's collectives are large
+    for_each_seed([&](int) { check_collectives(group, n); });
+}
+
 // As where a GPU has more peers than the driver opens.
 TEST_F(PeersTest, OfWhichOneIsRefused) {
   stand_in::set_gpus(3);

@@ -4,7 +4,6 @@
 // PyTorch's GPUs as devices of tandem: memory, copies, collectives, updates.
 
 #include <numeric>
-#include <thread>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -28,6 +27,7 @@
 #include "tandem/runtime/upload.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "gpu/gpu_values.hpp"
 #include "gpu/gpus.hpp"
 #include "libtorch/gpu/update_space.hpp"
 #include "libtorch/versions/torch_differences.hpp"
@@ -48,32 +48,8 @@ class TorchGpusTest : public GpusTest {
   }
 };
 
-/// By copies between GPUs and sums, and by NCCL.
-class TorchGpusExchangeTest : public TorchGpusTest,
-                              public ::testing::WithParamInterface<comm::Backend> {};
-INSTANTIATE_TEST_SUITE_P(Backends,
-                         TorchGpusExchangeTest,
-                         ::testing::Values(comm::Backend::local, comm::Backend::nccl),
-                         [](const auto& each) { return comm::name(each.param); });
-
 /// In a process without other devices.
 class SharedGpuTest : public TorchGpusTest {};
-
-Tensor values(const std::vector<double>& all, Device device, DType dtype = DType::f32) {
-  return from_host(std::span<const double>(all), {static_cast<std::int64_t>(all.size())}, Device{})
-      .to(dtype)
-      .to(device);
-}
-
-/// Runs f(rank) on a thread for each rank.
-template <class F>
-void on_each(int ranks, F f) {
-  std::vector<std::thread> threads;
-  for (int r = 0; r < ranks; ++r)
-    threads.emplace_back([&, r] { EXPECT_NO_THROW(f(r)); });
-  for (std::thread& t : threads)
-    t.join();
-}
 
 TEST_F(TorchGpusTest, BytesGoThereAndBackAndBetween) {
   for (const std::int64_t n : {0, 1, 1000, 100'000}) {  // some beyond what the driver takes at once
@@ -140,78 +116,6 @@ TEST_F(TorchGpusTest, TensorsAreExchangedWithPyTorchOnTheirGpuAlone) {
 TEST_F(TorchGpusTest, AnOpOfTandemsIsRefusedByName) {
   const Tensor x = values({1, 2}, gpu(0));
   EXPECT_THAT(thrown_text([&] { relu(x); }), HasSubstr("cuda:0"));
-}
-
-TEST_P(TorchGpusExchangeTest, ReductionsAreThoseOfTheHost) {
-  using comm::ReduceOp;
-  auto ranks = group(GetParam());
-  std::vector<Device> hosts;
-  for (int r = 0; r < gpus_; ++r)
-    hosts.push_back({DeviceType::cpu, r});
-  auto host_ranks = comm::make_group(hosts);
-  for (const DType dtype :
-       {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
-    for (const ReduceOp op :
-         {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::product}) {
-      if (op == ReduceOp::avg && !is_float(dtype)) continue;  // refused
-      for (const std::int64_t n : {0, 1, 3, 1001}) {
-        SCOPED_TRACE(::testing::Message()
-                     << name(dtype) << ' ' << static_cast<int>(op) << ' ' << n);
-        std::vector<Tensor> there, here;
-        for (int r = 0; r < gpus_; ++r) {
-          std::vector<double> all(static_cast<std::size_t>(n));
-          for (std::size_t i = 0; i < all.size(); ++i)
-            all[i] = static_cast<double>((i * 7 + static_cast<std::size_t>(r) * 3) % 5);
-          there.push_back(values(all, gpu(r), dtype));
-          here.push_back(values(all, {DeviceType::cpu, r}, dtype));
-        }
-        on_each(gpus_, [&](int r) { ranks[r]->all_reduce(there[r], op); });
-        on_each(gpus_, [&](int r) { host_ranks[r]->all_reduce(here[r], op); });
-        for (int r = 0; r < gpus_; ++r)
-          EXPECT_EQ(there[r].to_doubles(), here[r].to_doubles()) << r;
-      }
-    }
-  }
-}
-
-TEST_P(TorchGpusExchangeTest, OtherCollectivesAreThoseOfTheHost) {
-  auto ranks = group(GetParam());
-  std::vector<Tensor> x;
-  for (int r = 0; r < gpus_; ++r)
-    x.push_back(values({r + 0.5, r + 1.5}, gpu(r)));
-  on_each(gpus_, [&](int r) { ranks[r]->broadcast(x[r], 1); });
-  for (const Tensor& each : x)
-    EXPECT_EQ(each.to_doubles(), (std::vector<double>{1.5, 2.5}));
-  std::vector<double> all;
-  for (int r = 0; r < gpus_; ++r)
-    all.insert(all.end(), {r + 0.5, r * 2.0});
-  on_each(gpus_, [&](int r) {
-    const Tensor part = values({r + 0.5, r * 2.0}, gpu(r));
-    const Tensor whole = values(std::vector<double>(all.size(), -1), gpu(r));
-    ranks[r]->all_gather(part, whole);
-    EXPECT_EQ(whole.to_doubles(), all);
-    ranks[r]->reduce_scatter(whole, part);
-    EXPECT_EQ(part.to_doubles(), (std::vector<double>{gpus_ * (r + 0.5), gpus_ * r * 2.0}));
-    const Tensor sum = values({r + 1.0}, gpu(r));
-    ranks[r]->reduce(sum, comm::ReduceOp::sum, 1);
-    EXPECT_EQ(sum.to_doubles()[0], r == 1 ? gpus_ * (gpus_ + 1) / 2.0 : r + 1.0);
-  });
-}
-
-TEST_P(TorchGpusExchangeTest, WorkBeforeAndAfterIsInOrder) {
-  auto ranks = group(GetParam());
-  for (int round = 0; round < 4; ++round) {
-    std::vector<Tensor> x;
-    for (int r = 0; r < gpus_; ++r)
-      x.push_back(values(std::vector<double>(1001, r + 1), gpu(r)));
-    on_each(gpus_, [&](int r) {
-      x[r].mul_(2);
-      ranks[r]->all_reduce(x[r]);
-      x[r].mul_(-1);
-    });
-    for (const Tensor& sum : x)
-      EXPECT_EQ(sum.to_doubles()[1000], -gpus_ * (gpus_ + 1.0));
-  }
 }
 
 /// Blocks that PyTorch's allocator has given out of a GPU's memory.
