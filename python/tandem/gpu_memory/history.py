@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,13 @@ from tandem.errors import DeviceError, InvalidArgument
 
 OLDEST = (2, 8)
 MOST_ENTRIES = 1_000_000  # of a GPU; later ones would take the place of the first
+_DRIVER = "libcuda.so.1"
+_INSTEAD = ("let a stand-in play four GPUs: python -m tandem memory --devices cuda:4 PROGRAM.py (in a test: python -m tandem stand_in), or use "
+            "virtual devices in their place: --devices cpu:4")
 
 
 def check_build() -> None:
-    """Raises an error, with what to do, if this PyTorch cannot measure. Asks no driver: a process that did cannot fork."""
+    """Raises an error, with what to do, if this PyTorch cannot measure here. Asks no driver: a process that did cannot fork."""
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     if version < OLDEST:
         raise InvalidArgument(
@@ -27,6 +31,17 @@ def check_build() -> None:
             f"memory: PyTorch {torch.__version__} was built without CUDA: install one with it "
             "(pip install torch, see pytorch.org/get-started), or use virtual devices: python -m tandem memory --devices cpu:4 PROGRAM.py"
         )
+    if not has_driver():
+        raise DeviceError(f"memory: this machine has no GPU for PyTorch: NVIDIA's driver, {_DRIVER}, is missing. Without a GPU {_INSTEAD}")
+
+
+def has_driver() -> bool:
+    """Whether NVIDIA's driver, or a stand-in's, can be loaded. Nothing is asked of it."""
+    try:
+        ctypes.CDLL(_DRIVER)
+    except OSError:
+        return False
+    return True
 
 
 def check() -> None:
@@ -34,9 +49,8 @@ def check() -> None:
     check_build()
     if not torch.cuda.is_available():
         raise DeviceError(
-            "memory: PyTorch finds no GPU (torch.cuda.is_available() is False): look at nvidia-smi; without a GPU, let a stand-in play "
-            "four: python -m tandem memory --devices cuda:4 PROGRAM.py (in a test: python -m tandem stand_in), or use virtual devices "
-            "in their place: --devices cpu:4"
+            "memory: PyTorch finds no GPU (torch.cuda.is_available() is False): look at nvidia-smi, and at CUDA_VISIBLE_DEVICES. "
+            f"Without a GPU {_INSTEAD}"
         )
     backend = torch.cuda.memory.get_allocator_backend()
     if backend != "native":

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -17,8 +18,19 @@
 #include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
+#include "runtime/gpu/gpu_backend.hpp"
 
 namespace tandem::cli {
+namespace {
+
+/// What those want who name GPUs to a program that has none; empty: the list names none.
+std::string_view instead_of_gpus(std::string_view list) {
+  if (gpu_backend().has_gpus() || list.find("cuda") == std::string_view::npos) return {};
+  return "; for a program of PyTorch name it, too: tandem memory --devices cuda:4 train.py, where "
+         "a stand-in plays four GPUs";
+}
+
+}  // namespace
 
 void DeviceChoice::add_flags(CLI::App& app) {
   begin_subject(app, Subject::devices);
@@ -74,7 +86,8 @@ std::vector<Device> DeviceChoice::devices() const {
     Runtime::instance().configure(specs());
     return default_devices();
   } catch (const InvalidArgument& e) {
-    throw UsageError(tandem::detail::concat(list.empty() ? "" : "--devices: ", e.what()));
+    throw UsageError(
+        tandem::detail::concat(list.empty() ? "" : "--devices: ", e.what(), instead_of_gpus(list)));
   }
 }
 
