@@ -10,8 +10,10 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import sys
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn
 
 from tandem._torch_versions import NoAdapter
 from tandem.errors import Error, InvalidArgument
@@ -194,8 +196,16 @@ def _tell_of_files(paths: list[pathlib.Path], options: argparse.Namespace) -> No
         sys.exit(f"tandem: {error}")
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Names the option that was meant, where one is near to an unknown one."""
+        wrong = re.search("unrecognized arguments: (--[^ =]+)", message)
+        near = get_close_matches(wrong[1], self._option_string_actions, 1) if wrong else []
+        super().error(f"{message}; did you mean {near[0]}?" if near else message)
+
+
 def _parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(f"python -m tandem {name}", usage=_FORMS.format(name=name), description=_ABOUT,
+    parser = _Parser(f"python -m tandem {name}", usage=_FORMS.format(name=name), description=_ABOUT,
                                      epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False,
                                      allow_abbrev=False)  # --devices is looked for by its name
     parser.set_defaults(command=name)

@@ -102,13 +102,25 @@ def _replaced(options: dict[str, Any], name: str) -> Iterator[None]:
         left.append(type(self))
         init_ddp(self, *args, **kwargs)
 
+    noted = False
     try:
         with (mock.patch.object(DataParallel, "__init__", told), mock.patch.object(DistributedDataParallel, "__init__", told_ddp),
               replace_data_parallel(**options)):
             yield
+    except Exception as failure:
+        if not made:  # it helps most below the traceback
+            failure.add_note(_outcome(name, made, left))
+            noted = True
+        raise
     finally:
-        what = f"tandem.DataParallel of {'; '.join(dict.fromkeys(made))}" if made else (
-            "nothing was replaced: its DistributedDataParallel has one process for each GPU, and is left as it is" if left else
-            "nothing was replaced, as it made no torch.nn.DataParallel; where there are no GPUs give --devices cpu:4, and where the program "
-            "does not wrap its model add model = torch.nn.DataParallel(model)")
-        print(f"{os.path.basename(name)}: {what}", file=sys.stderr, flush=True)
+        if not noted:
+            print(_outcome(name, made, left), file=sys.stderr, flush=True)
+
+
+def _outcome(name: str, made: list[str], left: list[type]) -> str:
+    """One line on what became of the wrappers of the program of this name: tandem's `made`, and those that were `left`."""
+    what = f"tandem.DataParallel of {'; '.join(dict.fromkeys(made))}" if made else (
+        "nothing was replaced: its DistributedDataParallel has one process for each GPU, and is left as it is" if left else
+        "nothing was replaced, as it made no torch.nn.DataParallel; where there are no GPUs give --devices cpu:4, and where the program "
+        "does not wrap its model add model = torch.nn.DataParallel(model)")
+    return f"{os.path.basename(name)}: {what}"

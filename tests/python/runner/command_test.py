@@ -32,7 +32,7 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = Net().to(device)
-    if device.type == "cuda" and mood != "unwrapped":
+    if device.type == "cuda" and "unwrapped" not in mood:
         model = nn.DataParallel(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     for step in range(int(sys.argv[1])):
@@ -43,7 +43,7 @@ if __name__ == "__main__":
         optimizer.step()
         print(f"{step} {loss.item():.4f}", flush=True)
     print(sys.argv, __name__, type(pickle.loads(pickle.dumps(Net()))).__name__)
-    if mood == "wrong":
+    if "wrong" in mood:
         model(torch.zeros(18, 63, device=device))
     sys.exit(5)
 """
@@ -134,6 +134,13 @@ class CommandTest(unittest.TestCase):
         done = self.run_on("cpu:3", "--replace=", mood="unwrapped")
         self.assertEqual(done.status, 5)
         self.assertIn("train.py: nothing was replaced, as it made no torch.nn.DataParallel", done.errors)
+
+    def test_what_was_not_replaced_is_said_below_a_traceback(self):
+        done = self.run_on("cpu:3", "--replace=", mood="unwrapped, wrong")
+        self.assertEqual(done.status, 1)
+        failure, told = done.errors.splitlines()[-2:]
+        self.assertIn("mat1 and mat2 shapes cannot be multiplied", failure)
+        self.assertTrue(told.startswith("train.py: nothing was replaced, as it made no torch.nn.DataParallel; where there are no GPUs give"), told)
 
     def test_memory_of_what_is_replaced(self):
         numbers, page = self.files()
@@ -279,6 +286,10 @@ class CommandTest(unittest.TestCase):
     def test_options_have_no_short_forms(self):
         for short in ("--dev", "--repl"):
             self.assertIn(f"unrecognized arguments: {short}", self.refused(short, "cpu:2", self.program, 4, "right"))
+
+    def test_an_unknown_option_names_the_one_that_was_meant(self):
+        self.assertIn("unrecognized arguments: --replce; did you mean --replace?", self.refused("--replce", "mode=ddp", self.program))
+        self.assertTrue(self.refused("--colour", self.program).endswith("unrecognized arguments: --colour\n"))
 
     def test_a_program_that_is_taken_for_options(self):
         self.assertIn("as --replace has taken train.py: write --replace= train.py", self.refused("--replace", "train.py"))
