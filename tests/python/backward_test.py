@@ -284,6 +284,30 @@ class BackwardTest(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, 30)
         model.step(torch.randn(6, 4), lambda replica, x: (replica(x).sum(), len(x)))
 
+    def test_a_batch_norm_in_a_backward_on_one_thread_is_refused_at_once(self):
+        for recomputed in (False, None):
+            net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)) if recomputed is None else Norms(recomputed)
+            alone = copy.deepcopy(net)
+            model = tandem.DataParallel(net, devices="cpu:3", deadline=60.0)
+            for _ in range(2):
+                begin = time.monotonic()
+                with self.assertRaisesRegex(
+                    RuntimeError, r"set_multithreading_enabled\(False\).* call backward where multithreading is enabled"
+                ), torch.autograd.set_multithreading_enabled(False):
+                    model(self.x).square().sum().backward()
+                self.assertLess(time.monotonic() - begin, 30)
+            net.zero_grad()
+            for each in (model, alone):
+                each(self.x).square().sum().backward()
+            self.assert_same_gradients(net, alone)
+
+    def test_dropout_by_row_goes_back_on_one_thread(self):
+        net = Dropping(False)
+        y = tandem.DataParallel(net, devices="cpu:3", dropout="by_row")(torch.ones(7, 4))
+        with torch.autograd.set_multithreading_enabled(False):
+            y.sum().backward()
+        torch.testing.assert_close(net.weight.grad, y.detach().sum(0))
+
     def test_a_batch_norm_that_is_computed_again_at_no_known_place_is_refused(self):
         x = torch.randn(6, 4)
         for reentrant in (True, False):

@@ -118,7 +118,7 @@ class GroupBatchNormNode final : public ReplicaNode {
                      at::Tensor invstd,
                      const at::Tensor& counts,
                      std::shared_ptr<TorchSource> source)
-      : ReplicaNode("SynchronisedBatchNorm", std::move(source)),
+      : ReplicaNode("SynchronisedBatchNorm", Meets::yes, std::move(source)),
         x_(c.x, /*is_output=*/false),
         weight_(c.weight, /*is_output=*/false),
         mean_(std::move(mean)),

@@ -24,7 +24,7 @@ namespace {
 class GroupSumNode final : public ReplicaNode {
  public:
   explicit GroupSumNode(std::shared_ptr<TorchSource> source)
-      : ReplicaNode("GroupSum", std::move(source)) {}
+      : ReplicaNode("GroupSum", Meets::yes, std::move(source)) {}
 
  protected:
   std::vector<at::Tensor> apply(std::vector<at::Tensor>&& dys) override {

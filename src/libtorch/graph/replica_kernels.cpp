@@ -118,7 +118,8 @@ at::Tensor of_all_rows(const BatchNormCall& c, BatchNormSync sync) {
     return std::vector<Tensor>{std::move(y)};
   };
   const at::Tensor y =
-      run_on_tape("SynchronisedBatchNorm", normalise, {c.x.to(dtype), c.weight, c.bias}).front();
+      run_on_tape("SynchronisedBatchNorm", Meets::yes, normalise, {c.x.to(dtype), c.weight, c.bias})
+          .front();
   return y.to(c.x.scalar_type());
 }
 
@@ -218,6 +219,7 @@ bool draws_by_row(const at::Tensor& x, double p, bool train) {
 at::Tensor dropout_by_row(const at::Tensor& x, double p) {
   if (x.is_cuda()) return row_dropout(x, p);
   return run_on_tape("DropoutByRow",
+                     Meets::no,
                      [p](const std::vector<Tensor>& in) {
                        return std::vector<Tensor>{tandem::dropout(in[0], p)};
                      },

@@ -13,19 +13,18 @@
 
 namespace tandem::libtorch {
 
-ReplicaNode::ReplicaNode(const char* name, std::shared_ptr<TorchSource> source)
-    : name_(name), forward_(share_context()), source_(std::move(source)) {}
+ReplicaNode::ReplicaNode(const char* name, Meets meets, std::shared_ptr<TorchSource> source)
+    : name_(name), meets_(meets), forward_(share_context()), source_(std::move(source)) {}
 
 bool ReplicaNode::meets() const noexcept {
-  return autograd::tape_context(*forward_).row_group != nullptr;
+  return meets_ == Meets::yes && autograd::tape_context(*forward_).row_group != nullptr;
 }
 
 std::vector<at::Tensor> ReplicaNode::run(const std::function<std::vector<at::Tensor>()>& f) const {
   const BackwardScope backward;
   const ContextScope scope(forward_in_backward(*forward_));
-  const auto& group = autograd::tape_context(*forward_).row_group;
-  if (group == nullptr || !is_backward_outside_of_calls()) return source_->stopped().watch(f);
-  return source_->ops().meetings->visit(group, [&] {
+  if (!meets() || !is_backward_outside_of_calls()) return source_->stopped().watch(f);
+  return source_->ops().meetings->visit(autograd::tape_context(*forward_).row_group, [&] {
     check_alive(name_);  // not before the visit: the group may be reset until then
     return source_->stopped().watch(f);
   });

@@ -25,6 +25,7 @@ namespace {
 using torch::autograd::SavedVariable;
 
 std::vector<at::Tensor> run_in_context(const char* name,
+                                       Meets meets,
                                        const TapeFunction& f,
                                        const std::vector<at::Tensor>& inputs,
                                        const std::shared_ptr<TorchSource>& source);
@@ -70,12 +71,13 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& results,
 class TapeNode final : public ReplicaNode {
  public:
   TapeNode(const char* name,
+           Meets meets,
            TapeFunction f,
            const std::vector<at::Tensor>& inputs,
            std::vector<Tensor> leaves,
            std::vector<Tensor> results,
            std::shared_ptr<TorchSource> source)
-      : ReplicaNode(name, std::move(source)),
+      : ReplicaNode(name, meets, std::move(source)),
         function_(std::move(f)),
         leaves_(std::move(leaves)),
         results_(std::move(results)) {
@@ -118,7 +120,7 @@ class TapeNode final : public ReplicaNode {
       const std::vector<Tensor> leaves(all.begin(), middle), given(middle, all.end());
       return gradients_of(f(leaves), leaves, given, {.create_graph = true});
     };
-    return run_in_context(op(), backward, inputs, source());
+    return run_in_context(op(), meets() ? Meets::yes : Meets::no, backward, inputs, source());
   }
 
   TapeFunction function_;
@@ -127,6 +129,7 @@ class TapeNode final : public ReplicaNode {
 };
 
 std::vector<at::Tensor> run_in_context(const char* name,
+                                       Meets meets,
                                        const TapeFunction& f,
                                        const std::vector<at::Tensor>& inputs,
                                        const std::shared_ptr<TorchSource>& source) {
@@ -142,7 +145,7 @@ std::vector<at::Tensor> run_in_context(const char* name,
   std::vector<Tensor> results = source->stopped().watch([&] { return f(leaves); });
   std::vector<at::Tensor> outputs = shown(results, device);
   const auto node =
-      make_node<TapeNode>(name, f, inputs, std::move(leaves), std::move(results), source);
+      make_node<TapeNode>(name, meets, f, inputs, std::move(leaves), std::move(results), source);
   node->set_next_edges(torch::autograd::collect_next_edges(inputs));
   for (const at::Tensor& y : outputs) {
     if (y.defined())
@@ -156,9 +159,10 @@ std::vector<at::Tensor> run_in_context(const char* name,
 }  // namespace
 
 std::vector<at::Tensor> run_on_tape(const char* name,
+                                    Meets meets,
                                     TapeFunction f,
                                     const std::vector<at::Tensor>& inputs) {
-  return run_in_context(name, f, inputs, ReplicaScope::current().source());
+  return run_in_context(name, meets, f, inputs, ReplicaScope::current().source());
 }
 
 }  // namespace tandem::libtorch

@@ -9,6 +9,8 @@
 
 #include "tandem/tensor/tensor.hpp"
 
+#include "libtorch/graph/replica_node.hpp"
+
 namespace tandem::libtorch {
 
 /// Differentiable ops of tandem: results from inputs. A result may be undefined.
@@ -22,10 +24,12 @@ using TapeFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>
 ///
 /// To be called in a replica's job.
 /// @param name    of the node, for PyTorch's messages.
+/// @param meets   whether `f` or its backward waits for other replicas.
 /// @param inputs  dense tensors on the replica's device; undefined ones reach `f` as such.
 /// @throws  what `f` throws. Backward: c10::Error if an input was changed in place, or if the graph
 ///          was released by an earlier backward.
 std::vector<at::Tensor> run_on_tape(const char* name,
+                                    Meets meets,
                                     TapeFunction f,
                                     const std::vector<at::Tensor>& inputs);
 

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include <c10/core/AutogradState.h>
+
 #include "tandem/core/check.hpp"
 
 #include "libtorch/device/backward_context.hpp"
@@ -40,6 +42,16 @@ BackwardMeetings::Visit::~Visit() {
   }
   meetings_.failed_.clear();
   meetings_.left_.notify_all();
+}
+
+// The one thread would wait in the first replica's node for those that it is to run afterwards.
+void BackwardMeetings::check_threads() {
+  TANDEM_CHECK(c10::AutogradState::get_tls_state().get_multithreading_enabled(),
+               "batch_norm: this backward of the wrapper's outputs runs all replicas on one thread "
+               "(torch.autograd.set_multithreading_enabled(False)), but they wait for each other "
+               "for the statistics of the whole batch; call backward where multithreading is "
+               "enabled, or give the wrapper batch_norm=\"per_replica\", or let step compute the "
+               "loss");
 }
 
 void BackwardMeetings::await_cause() {

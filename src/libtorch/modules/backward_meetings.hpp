@@ -39,8 +39,11 @@ class BackwardMeetings {
   };
 
   /// Runs `f` in a node that meets the others in `group`. @return  what it returns
+  ///
+  /// @throws InvalidArgument  PyTorch runs the nodes of all devices on one thread.
   template <class F>
   auto visit(std::shared_ptr<RowGroup> group, F&& f) {
+    check_threads();
     Visit visit(*this, std::move(group));
     try {
       return std::forward<F>(f)();
@@ -64,6 +67,7 @@ class BackwardMeetings {
   void await_all_left(std::chrono::milliseconds patience);
 
  private:
+  static void check_threads();
   /// Lets the replica whose failure the calling one has heard of tell the engine first, which keeps
   /// one exception only.
   static void await_cause();
