@@ -13,6 +13,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -29,9 +30,15 @@ constexpr std::int64_t kBytes = 64 * 1024;
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr auto kAskEvery = std::chrono::microseconds(50);
 
-/// A stream that has nothing else to do for long.
-c10::Stream stream_of(int gpu) {
+/// Where the bytes are made and read, whose memory others take later.
+c10::Stream upload_stream(int gpu) {
   return torch_stream(*devices_of_gpu(gpu).front()->gpu()->upload_stream());
+}
+
+/// For a copy that may hang: nobody else's work waits behind it.
+c10::Stream trial_stream(int gpu) {
+  return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA)
+      .getStreamFromGlobalPool(gpu_of(gpu), /*isHighPriority=*/true);
 }
 
 bool ends_within_patience(const c10::Stream& stream) {
@@ -45,16 +52,24 @@ bool ends_within_patience(const c10::Stream& stream) {
   return true;
 }
 
-/// Whether bytes arrive as they are. The copy runs on the source's stream.
+/// Copies on the source's stream. @return  whether that has ended
+bool try_copy(const at::Tensor& source, const at::Tensor& target) {
+  const c10::Stream stream = trial_stream(source.get_device());
+  const c10::StreamGuard target_scope(trial_stream(target.get_device()));
+  const c10::StreamGuard source_scope(stream);
+  target.copy_(source, /*non_blocking=*/true);
+  return ends_within_patience(stream);
+}
+
+/// Whether bytes arrive as they are. PyTorch waits for what comes from the host and goes there.
 bool arrive(const at::Tensor& bytes, int from, int to) {
   return call_gpu(from, "copy", [&] {
     const OwnCall own;
-    const c10::StreamGuard target_scope(stream_of(to));
-    const c10::StreamGuard source_scope(stream_of(from));
+    const c10::StreamGuard target_scope(upload_stream(to));
+    const c10::StreamGuard source_scope(upload_stream(from));
     at::Tensor source = bytes.to(gpu_of(from));
-    at::Tensor target = at::zeros_like(source, source.options().device(gpu_of(to)));
-    target.copy_(source, /*non_blocking=*/true);
-    if (ends_within_patience(stream_of(from))) return at::equal(target.cpu(), bytes);
+    at::Tensor target = at::zeros_like(bytes).to(gpu_of(to));
+    if (try_copy(source, target)) return at::equal(target.cpu(), bytes);
     new std::pair(std::move(source), std::move(target));  // which it may use at any time
     return false;
   });
