@@ -87,25 +87,34 @@ void hand_to_main_stream(const at::Tensor& x, Device device) {
 
 CallerStreams::CallerStreams(const std::vector<Device>& devices)
     : exceptions_(std::uncaught_exceptions()), devices_(devices) {
-  std::vector<int> followed;  // GPUs
-  for (const Device device : devices) {
-    const TorchGpu* const gpu = torch_gpu(device);
-    if (gpu == nullptr) continue;
-    check_not_forked(*gpu);
-    const c10::Stream caller = current_stream(device);
-    TANDEM_CHECK(!is_current_stream_captured(gpu_of(gpu->ordinal())),
-                 "DataParallel: a CUDA graph is being captured on ",
-                 device,
-                 ", but a call waits for other threads; call outside of the capture");
-    if (std::ranges::find(followed, gpu->ordinal()) == followed.end()) {
-      followed.push_back(gpu->ordinal());
-      gpu->follow(caller);
-      continue;
-    }
-    gpu->follow_none();
-    own_.push_back(device);
-    call_gpu(gpu->ordinal(), "cudaStreamWaitEvent", [&] { wait_for(main_stream(device), caller); });
-  }
+  begun_.devices.reserve(devices.size());
+  for (const Device device : devices)
+    if (torch_gpu(device) != nullptr) begin(device);
+}
+
+void CallerStreams::begin(Device device) {
+  const TorchGpu& gpu = *torch_gpu(device);
+  check_not_forked(gpu);
+  const c10::Stream caller = current_stream(device);
+  TANDEM_CHECK(!is_current_stream_captured(gpu_of(gpu.ordinal())),
+               "DataParallel: a CUDA graph is being captured on ",
+               device,
+               ", but a call waits for other threads; call outside of the capture");
+  const bool is_first = std::ranges::none_of(
+      begun_.devices, [&](Device other) { return torch_gpu(other)->ordinal() == gpu.ordinal(); });
+  if (is_first)
+    gpu.begin_call(caller);
+  else
+    gpu.begin_call();
+  begun_.devices.push_back(device);
+  if (is_first) return;
+  own_.push_back(device);
+  call_gpu(gpu.ordinal(), "cudaStreamWaitEvent", [&] { wait_for(main_stream(device), caller); });
+}
+
+CallerStreams::Begun::~Begun() {
+  for (const Device device : devices)
+    torch_gpu(device)->end_call();
 }
 
 CallerStreams::~CallerStreams() {

@@ -28,7 +28,8 @@ void hand_to_main_stream(const at::Tensor& x, Device device);
 /// end the caller's goes on after all of them. On virtual devices it does nothing.
 class CallerStreams {
  public:
-  /// @throws InvalidArgument  a stream is captured for a CUDA graph, or the process was forked.
+  /// @throws InvalidArgument  a stream is captured for a CUDA graph, the process was forked, or a
+  ///                          call is under way on another stream.
   explicit CallerStreams(const std::vector<Device>& devices);
   /// After an error it waits, at most a grace of seconds: what is queued may use memory that has
   /// been given back by then.
@@ -40,7 +41,15 @@ class CallerStreams {
   void join() const noexcept;
 
  private:
+  /// The calls of devices, which end with it.
+  struct Begun {
+    ~Begun();
+    std::vector<Device> devices;
+  };
+  void begin(Device device);
+
   int exceptions_;  // under way at the beginning
+  Begun begun_;
   std::vector<Device> devices_;
   std::vector<Device> own_;  // with streams of their own
 };

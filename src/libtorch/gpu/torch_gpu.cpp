@@ -5,6 +5,8 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "tandem/core/check.hpp"
+
 #include "libtorch/gpu/gpu_call.hpp"
 #include "libtorch/gpu/torch_memory.hpp"
 #include "libtorch/gpu/torch_reserved.hpp"
@@ -41,9 +43,30 @@ void TorchGpu::activate() const {
   });
 }
 
-void TorchGpu::follow_none() const {
+void TorchGpu::begin_call(const c10::Stream& caller) const {
+  const std::scoped_lock lock(calls_mutex_);
+  const c10::Stream now = main_.stream();
+  TANDEM_CHECK(calls_ == 0 || now == caller,
+               "DataParallel: this call's current stream on ",
+               name(),
+               " is ",
+               caller,
+               ", but another call is under way there on ",
+               now,
+               ", and a device works for one stream at a time; call after the other has ended, or "
+               "under its stream");
+  main_.follow(caller);
+  ++calls_;
+}
+
+void TorchGpu::begin_call() const {
   std::call_once(has_own_, [&] { own_ = stream_of_pool(ordinal(), /*goes_first=*/false); });
-  main_.follow(*own_);
+  begin_call(*own_);
+}
+
+void TorchGpu::end_call() const noexcept {
+  const std::scoped_lock lock(calls_mutex_);
+  --calls_;
 }
 
 std::optional<GpuDevice::Reserved> TorchGpu::reserved() const {

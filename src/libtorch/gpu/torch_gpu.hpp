@@ -26,16 +26,21 @@ class TorchGpu final : public GpuDevice {
   void begin_peak() const override;
   /// Whether no fork lies between its making and now, after which CUDA refuses its work.
   bool is_of_this_process() const noexcept { return forks_ == fork_count(); }
-  /// A stream of the GPU, the caller's, becomes the main one.
-  void follow(const c10::Stream& caller) const noexcept { main_.follow(caller); }
-  /// The device's own stream does. Whoever calls orders it with the one before.
-  void follow_none() const;
+  /// A call begins, for which a stream of the GPU, the caller's, becomes the main one.
+  /// @throws InvalidArgument  another call is under way, with another stream.
+  void begin_call(const c10::Stream& caller) const;
+  /// The same with the device's own stream. Whoever calls orders it with the one before.
+  void begin_call() const;
+  /// A call has ended that had begun.
+  void end_call() const noexcept;
 
  private:
   const unsigned forks_ = fork_count();
   mutable TorchStream main_, side_, upload_;
   mutable std::once_flag has_own_;
   mutable std::optional<c10::Stream> own_;  // once it has been asked for
+  mutable std::mutex calls_mutex_;          // guards calls_, and the main stream
+  mutable int calls_ = 0;                   // under way
 };
 
 }  // namespace tandem::libtorch
