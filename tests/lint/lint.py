@@ -47,7 +47,7 @@ FOLDERS = {
         "kernels": ["gpu", "device"],
         "exchange": ["versions", "gpu", "device", "kernels"],
         "modules": ["gpu", "device", "kernels", "exchange"],
-        "graph": ["versions", "device", "kernels", "exchange", "modules"],
+        "graph": ["versions", "gpu", "device", "kernels", "exchange", "modules"],
         "update": ["device", "exchange"],
         "wrapper": ["gpu", "device", "kernels", "modules", "graph", "update"],
     },

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 
+#include <ATen/ATen.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -13,6 +14,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/gpu/gpu_call.hpp"
+#include "libtorch/gpu/own_call.hpp"
 #include "libtorch/gpu/torch_gpu.hpp"
 #include "libtorch/versions/torch_differences.hpp"
 
@@ -82,6 +84,20 @@ void hand_to_main_stream(const at::Tensor& x, Device device) {
     if (!x.has_storage() || x.numel() == 0) return;
     const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
     guard.recordDataPtrOnStream(x.storage().data_ptr(), main);
+  });
+}
+
+at::Tensor taken_from_main_stream(at::Tensor x, Device device) {
+  const TorchGpu* const gpu = torch_gpu(device);
+  if (gpu == nullptr) return x;
+  const c10::Stream main = main_stream(device), current = current_stream(device);
+  if (main == current) return x;
+  return call_gpu(gpu->ordinal(), "cudaStreamWaitEvent", [&] {
+    const OwnCall own;
+    wait_for(current, main);
+    at::Tensor copy = x.clone();
+    wait_for(main, current);
+    return copy;
   });
 }
 

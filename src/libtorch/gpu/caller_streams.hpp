@@ -22,6 +22,9 @@ void await_current_streams(const std::vector<Device>& devices);
 /// The same for a tensor that the calling thread's current stream has made, and whose memory the
 /// device's main stream may use after the last owner has given it back.
 void hand_to_main_stream(const at::Tensor& x, Device device);
+/// The reverse, for tandem's memory, which goes back in the order of the main stream: a copy, or
+/// the tensor itself where the current stream is the main one.
+at::Tensor taken_from_main_stream(at::Tensor x, Device device);
 
 /// A call of a wrapper. Work of the first device on each GPU goes to the caller's current stream
 /// there, and that of others on the same GPU to streams of their own, which begin after it. At its

@@ -14,6 +14,7 @@
 #include "tandem/libtorch/exchange.hpp"
 
 #include "libtorch/device/pass_to_torch.hpp"
+#include "libtorch/gpu/caller_streams.hpp"
 #include "libtorch/graph/replica_node.hpp"
 #include "libtorch/modules/torch_source.hpp"
 #include "libtorch/versions/torch_differences.hpp"
@@ -37,7 +38,10 @@ class GroupSumNode final : public ReplicaNode {
 
 at::Tensor sum_over_group(const at::Tensor& x, const TorchSource& source) {
   try {
-    return to_torch(current_row_group()->all_reduce_sum(from_torch(x.detach(), source.device())));
+    hand_to_main_stream(x, source.device());  // a module may run on a stream of its own
+    return taken_from_main_stream(
+        to_torch(current_row_group()->all_reduce_sum(from_torch(x.detach(), source.device()))),
+        source.device());
   } catch (const OutOfMemory& e) {
     pass_to_torch(source.device(), e);
   }
