@@ -154,6 +154,26 @@ class FollowTest(unittest.TestCase):
                 model(x.to(found.device)).sum().backward()
                 torch.testing.assert_close(found, model[0].weight.grad)
 
+    def test_parameters_in_parts_of_one_memory(self):
+        def made(*weights):
+            model = nn.Sequential(*[layer for _ in weights for layer in (nn.Linear(4, 4, bias=False), nn.Tanh())])
+            for i, weight in enumerate(weights):
+                model[2 * i].weight.data = weight
+            return model
+
+        x, both, rows = torch.ones(6, 4), torch.randn(4, 8), torch.randn(40)
+        columns = made(both[:, 0::2], both[:, 1::2])
+        alone = copy.deepcopy(columns)
+        for model in (tandem.DataParallel(columns), alone):
+            model(x).square().sum().backward()
+        for found, wanted in zip(columns.parameters(), alone.parameters(), strict=True):
+            torch.testing.assert_close(found.grad, wanted.grad)
+        far = made(rows.as_strided((4, 4), (8, 1)), rows[:16].view(4, 4), rows[16:32].view(4, 4))
+        far[0].requires_grad_(False)
+        far[2].requires_grad_(False)
+        for model, names in ((made(both[:, :4], both[:, 2:6]), "'0.weight' and '2.weight'"), (far, "'0.weight' and '4.weight'")):
+            self.assertRaisesRegex(tandem.InvalidArgument, f"{names} are two tensors in the same memory", tandem.DataParallel(model), x)
+
     def test_training_and_evaluation(self):
         model = nn.Sequential(nn.Dropout(0.5), nn.BatchNorm1d(4))
         wrapper = tandem.DataParallel(model)

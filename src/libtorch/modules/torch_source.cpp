@@ -21,6 +21,7 @@
 #include "libtorch/exchange/paired_elements.hpp"
 #include "libtorch/gpu/gpu_comparison.hpp"
 #include "libtorch/modules/module_changes.hpp"
+#include "libtorch/modules/share_memory.hpp"
 #include "libtorch/modules/wrapped_modules.hpp"
 #include "parallel/update/mode_rules.hpp"
 
@@ -70,25 +71,25 @@ void check_home(const std::vector<Named>& all, Device device) {
 /// Two parameters in one memory train together on one device. Here each would get its own.
 void check_apart(std::vector<Named> all) {
   std::erase_if(all, [](const Named& named) {
-    const at::Tensor& x = named.tensor;
-    return x.layout() != at::kStrided || x.numel() == 0 || !x.is_non_overlapping_and_dense();
+    return named.tensor.layout() != at::kStrided || named.tensor.numel() == 0;
   });
-  const auto begin = [](const Named& named) {
-    return static_cast<const char*>(named.tensor.const_data_ptr());
-  };
+  const auto begin = [](const Named& named) { return extent_of(named.tensor).first; };
   std::ranges::stable_sort(all, {}, begin);
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    const Named &first = all[i - 1], &second = all[i];
-    const bool is_tied = first.tensor.is_same(second.tensor);
-    const bool trains = first.tensor.requires_grad() || second.tensor.requires_grad();
-    TANDEM_CHECK(
-        is_tied || !trains || begin(second) >= begin(first) + first.tensor.nbytes(),
-        "DataParallel: '",
-        first.name,
-        "' and '",
-        second.name,
-        "' are two tensors in the same memory, and would be trained apart from each other; "
-        "give the module one of them in both places, in place of its .data");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Named& first = all[i];
+    const auto end = extent_of(first.tensor).second;
+    for (std::size_t k = i + 1; k < all.size() && begin(all[k]) < end; ++k) {
+      const Named& second = all[k];
+      const bool is_tied = first.tensor.is_same(second.tensor);
+      const bool trains = first.tensor.requires_grad() || second.tensor.requires_grad();
+      TANDEM_CHECK(is_tied || !trains || !share_memory(first.tensor, second.tensor),
+                   "DataParallel: '",
+                   first.name,
+                   "' and '",
+                   second.name,
+                   "' are two tensors in the same memory, and would be trained apart from each "
+                   "other; give the module one of them in both places, in place of its .data");
+    }
   }
 }
 
