@@ -23,7 +23,7 @@ constexpr const char* kStart = R"(
 import importlib.util, runpy, sys
 if importlib.util.find_spec('tandem') is None:
     sys.exit(f'tandem: {sys.executable} has no package tandem, which does this: build it by scripts/setup --torch --python '
-             'and scripts/wheel --torch FOLDER in tandem\'s sources, and install the wheel')
+             'and scripts/wheel in tandem\'s sources, and install the wheel')
 runpy.run_module('tandem', run_name='__main__', alter_sys=True)
 )";
 

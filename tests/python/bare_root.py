@@ -48,7 +48,7 @@ class BareRoot:
         """What Python prints."""
         command = ["unshare", "--mount", "--pid", "--fork", f"--root={self.folder}", "--mount-proc", self._python, "-B", *arguments]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=300,
-                              env={"HOME": "/tmp", "OMP_NUM_THREADS": "1", "PYTHONPATH": path})
+                              env={"HOME": "/tmp", "USER": "somebody", "OMP_NUM_THREADS": "1", "PYTHONPATH": path})
         if done.returncode != 0:
             raise AssertionError(f"in the bare root, {' '.join(map(str, arguments))} ended with {done.returncode}:\n"
                                  f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}")

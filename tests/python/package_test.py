@@ -24,6 +24,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 BUILD = pathlib.Path(os.environ["TANDEM_PACKAGE_BUILD"])
 TORCH = pathlib.Path(os.environ["TANDEM_PACKAGE_TORCH"])
 DEFINE = [f"--define={setting}" for setting in os.environ["TANDEM_PACKAGE_DEFINE"].split(";")]
+TORCHES = [TORCH, *filter(pathlib.Path.exists, (TORCH.with_name(name) for name in ("torch-2.11", "torch-2.8")))]  # as scripts/setup names them
 TORCH_INSIDE = "/opt/torch"
 
 DEVICES = """
@@ -64,7 +65,8 @@ class WheelTest(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         wheels = cls.folder / "wheels"
-        run(sys.executable, "-B", ROOT / "scripts" / "wheel", "--torch", TORCH, "--output", wheels, "--build", BUILD, *DEFINE)
+        torches = [f"--torch={torch}" for torch in TORCHES]
+        run(sys.executable, "-B", ROOT / "scripts" / "wheel", *torches, "--output", wheels, "--build", BUILD, *DEFINE)
         (cls.wheel,) = wheels.iterdir()
 
     def test_has_what_it_should_and_nothing_else(self):
@@ -74,7 +76,8 @@ class WheelTest(unittest.TestCase):
                      "tandem/stand_in/lib/libcudart.so.13", "tandem/adapters/sources/include/tandem/config.hpp",
                      "tandem/adapters/sources/src/python/torch/CMakeLists.txt"):
             self.assertIn(name, names)
-        self.assertTrue(any(re.match(r"tandem/adapters/\d+\.\d+\.\d+/2\.\d+/_torch\..*so", name) for name in names), names)
+        adapters = [name for name in names if re.match(r"tandem/adapters/\d+\.\d+\.\d+/2\.\d+/_torch\..*so", name)]
+        self.assertEqual(len(adapters), len(TORCHES), names)
         for licence in ("LICENSE", "THIRD_PARTY_NOTICES.md"):
             self.assertEqual(len([name for name in names if name.endswith(f"licenses/{licence}")]), 1, names)
         strangers = [name for name in names if not name.startswith(("tandem/", "tandem_dp-", "tandem_dp.libs/"))]
@@ -96,6 +99,10 @@ class WheelTest(unittest.TestCase):
         self.assertEqual(root.python("-c", DEVICES), f"{64 << 20} 0 False\n")
         told = json.loads(root.python("-m", "tandem", "compare", "--devices", "cpu:2", "--data", "digits", "--model", "mlp", "--steps", "2", "--json"))
         self.assertIn("modes", told)
+        for torch in TORCHES[1:]:
+            root.bring(torch, f"/opt/{torch.name}")
+            with self.subTest(torch=torch.name):
+                self.assertEqual(root.python("-c", STEP, path=f"/opt/{torch.name}"), "True False True\n")
         root.bring(TORCH, TORCH_INSIDE)
         self.assertEqual(root.python("-c", STEP, path=TORCH_INSIDE), "True False True\n")
         self.assertEqual(root.python("-c", RUNTIMES, path=TORCH_INSIDE), "1\n")

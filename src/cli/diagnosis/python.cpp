@@ -78,7 +78,7 @@ std::string text_of(const Json& facts) {
 std::string remedy(const Json& facts) {
   if (facts.at("tandem").is_null())
     return "for programs of PyTorch: build the package by scripts/setup --torch --python and "
-           "scripts/wheel --torch FOLDER in tandem's sources, and install the wheel";
+           "scripts/wheel in tandem's sources, and install the wheel";
   if (facts.at("torch").is_null()) return "for programs of PyTorch: pip install torch";
   return {};
 }
