@@ -44,6 +44,15 @@ function(tandem_harden target)
   target_link_options(${target} PRIVATE LINKER:-z,relro LINKER:-z,now)
 endfunction()
 
+# tandem_name_files_only(TARGET [FOLDER...]): errors that name the file that they come from (__FILE__), one of tandem's or
+# below a FOLDER, do not name the folder in which it lay when it was compiled.
+function(tandem_name_files_only target)
+  foreach(folder IN LISTS ARGN ITEMS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/..")
+    cmake_path(SET folder NORMALIZE "${folder}/")
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${folder}=>)
+  endforeach()
+endfunction()
+
 # For the library alone. Without contraction a kernel gives the same bits in the body and in the tail
 # of a vector loop, inlined or not, in every build type; GEMM and convolution have FMA in their libraries.
 function(tandem_kernel_options target march)

@@ -4,6 +4,9 @@
 #include "data/data_directories.hpp"
 
 #include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "tandem/core/error.hpp"
@@ -17,6 +20,21 @@ namespace tandem::datasets {
 [[gnu::weak]] extern const char* const kPackageData;
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// tandem's sources, as CMake has noted them in the build folder of a file; empty: it has none.
+fs::path sources_of(const fs::path& file) {
+  constexpr std::string_view kNote = "tandem_SOURCE_DIR:STATIC=";
+  for (fs::path at = file.parent_path(); at.has_relative_path(); at = at.parent_path()) {
+    std::ifstream notes(at / "CMakeCache.txt");
+    for (std::string line; std::getline(notes, line);)
+      if (line.starts_with(kNote)) return line.substr(kNote.size());
+  }
+  return {};
+}
+
+}  // namespace
 
 std::vector<fs::path> data_directories(const char* name, const std::vector<fs::path>& more) {
   std::vector<fs::path> all;
@@ -44,8 +62,9 @@ std::vector<fs::path> shipped_directories(const char* name) {
       (library.parent_path() / TANDEM_DATA_FROM_LIBRARY / name).lexically_normal();
   if (!library.empty() && beside != all.front()) all.push_back(beside);
   if (&kPackageData != nullptr) all.push_back(fs::path(kPackageData) / name);
-  all.insert(all.end(),
-             {fs::path(TANDEM_INSTALLED_DATA) / name, fs::path(TANDEM_SOURCE_DATA) / name});
+  if (const fs::path prefix = TANDEM_INSTALLED_DATA; !prefix.empty()) all.push_back(prefix / name);
+  if (const fs::path sources = sources_of(library); !sources.empty())
+    all.push_back(sources / "examples" / "data" / name);
   return all;
 }
 

@@ -13,6 +13,7 @@ import shutil
 import sys
 import unittest
 
+import build_folders
 import consumer
 
 BUILD, SOURCE, WORK = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
@@ -41,7 +42,7 @@ class DebTest(unittest.TestCase):
             self.assertIn(library, needs)
             self.assertIn("install ok installed", run("dpkg-query", "-W", "-f", "${Status}", library))
 
-    def test_nothing_is_outside_of_usr_and_no_text_names_the_build(self):
+    def test_nothing_is_outside_of_usr_and_no_file_names_the_build(self):
         self.assertEqual([path.name for path in ROOT.iterdir()], ["usr"])
         for pattern in ("**/*.cmake", "**/*.pc", "**/*.hpp", "**/completions/*"):
             found = [path for path in ROOT.glob(pattern) if path.is_file()]
@@ -50,6 +51,7 @@ class DebTest(unittest.TestCase):
                 text = path.read_text()
                 for folder in (BUILD, SOURCE, WORK):
                     self.assertNotIn(str(folder), text, path)
+        self.assertEqual(build_folders.found_in(ROOT, (BUILD, SOURCE, WORK)), [])
 
     def test_the_program_trains(self):
         self.assertIn("peak memory", run(self.file("usr/bin/tandem"), "train", "--devices", "cpu:2", "--steps", "2", "--model", "mlp", "--quiet"))
