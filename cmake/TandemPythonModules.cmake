@@ -15,7 +15,11 @@ find_package(nanobind 3 CONFIG REQUIRED)
 set(TANDEM_NANOBIND_DIR "${NB_DIR}" CACHE INTERNAL "Folder of nanobind's package")
 
 function(tandem_python_module name folder)
-  nanobind_add_module(${name} NB_STATIC ${ARGN})
+  set(symbols "")
+  if(TANDEM_BUILD_TESTS)
+    set(symbols NOSTRIP)  # tests name functions; a wheel has no symbols
+  endif()
+  nanobind_add_module(${name} NB_STATIC ${symbols} ${ARGN})
   tandem_compile_options(${name})
   cmake_path(SET place NORMALIZE "${python_package}/${folder}")
   file(RELATIVE_PATH to_lib "${place}" "${python_package}/lib")

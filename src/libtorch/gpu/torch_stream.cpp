@@ -94,13 +94,8 @@ void TorchStream::copy_to_host(const void* source,
     return queue_copy_to_host(own, source, target, nbytes, /*is_pinned=*/false, op);
   }
   const std::scoped_lock lock(staging_);
-  try {
-    queue_copy_to_host(own, source, staged_.mutable_data_ptr(), nbytes, /*is_pinned=*/true, op);
-    await(own, op);
-  } catch (...) {  // the copy may still be under way
-    drain();
-    throw;
-  }
+  queue_copy_to_host(own, source, staged_.mutable_data_ptr(), nbytes, /*is_pinned=*/true, op);
+  await(own, op);
   std::memcpy(target, staged_.const_data_ptr(), nbytes);
 }
 

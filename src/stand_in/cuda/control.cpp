@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "stand_in/cuda/call.hpp"
+#include "stand_in/cuda/wait_sites.hpp"
 
 using tandem::stand_in::HostKnowledge;
 using tandem::stand_in::Machine;
+using tandem::stand_in::WaitSites;
 
 namespace {
 
@@ -103,6 +105,17 @@ const char* stand_in_all_calls() {
       text += name + " " + std::to_string(n) + "\n";
     return text.c_str();
   });
+}
+void stand_in_note_waits(int on) {
+  WaitSites::get().note(on != 0);
+}
+const char* stand_in_wait_sites() {
+  static std::string& text = *new std::string;
+  text = WaitSites::get().text();
+  return text.c_str();
+}
+int stand_in_leave_out(std::size_t place, std::size_t depth) {
+  return WaitSites::get().leave_out(place, depth) ? 1 : 0;
 }
 int stand_in_occupy(int gpu, unsigned process, std::size_t nbytes) {
   return locked([=](Machine& m) {

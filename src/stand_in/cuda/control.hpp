@@ -38,6 +38,10 @@ void stand_in_forget_failures();
 unsigned long stand_in_calls(const char* name);
 /// "cudaMalloc 3\ncudaFree 1\n": all of them. The text lives until the next call of this function.
 const char* stand_in_all_calls();
+/// See class WaitSites. The text lives until the next call of stand_in_wait_sites.
+void stand_in_note_waits(int on);
+const char* stand_in_wait_sites();
+int stand_in_leave_out(std::size_t place, std::size_t depth);
 /// Another process, by its number, has so many bytes of a GPU; 0: none any more; SIZE_MAX: nobody
 /// tells how many, and they are free.
 ///

@@ -4,6 +4,7 @@
 // Calls of CUDA's run-time about streams, events and the capture of graphs, which is refused.
 
 #include "stand_in/cuda/call.hpp"
+#include "stand_in/cuda/wait_sites.hpp"
 
 using tandem::stand_in::call;
 using tandem::stand_in::current_gpu;
@@ -11,6 +12,7 @@ using tandem::stand_in::HostKnowledge;
 using tandem::stand_in::Machine;
 using tandem::stand_in::stream_of;
 using tandem::stand_in::Streams;
+using tandem::stand_in::WaitSites;
 
 namespace {
 
@@ -55,6 +57,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t s, int* level) {
   return call(__func__, [=](Machine& m) { return *level = stream_of(m, s)->level, cudaSuccess; });
 }
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  if (WaitSites::get().leaves_out(__func__)) return cudaSuccess;
   return call(__func__, [=](Machine& m) {
     CUstream_st* const s = stream_of(m, handle);
     if (!m.query([s] { return Streams::is_idle(*s); })) return cudaErrorNotReady;
@@ -63,6 +66,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   });
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  if (WaitSites::get().leaves_out(__func__)) return cudaSuccess;
   return call(__func__, [=](Machine& m) {
     CUstream_st* const s = stream_of(m, handle);
     m.drain(s);
@@ -70,6 +74,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   });
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
+  if (WaitSites::get().leaves_out(__func__)) return cudaSuccess;
   return call(__func__, [=](Machine& m) {
     if (!m.events.contains(e)) return cudaErrorInvalidResourceHandle;
     if (e->mark != nullptr) Machine::wait(stream_of(m, s), e->mark);
@@ -114,6 +119,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   return cudaEventRecordWithFlags(e, s, 0);
 }
 cudaError_t cudaEventQuery(cudaEvent_t e) {
+  if (WaitSites::get().leaves_out(__func__)) return cudaSuccess;
   return call(__func__, [=](Machine& m) {
     if (!m.events.contains(e)) return cudaErrorInvalidResourceHandle;
     if (e->mark == nullptr) return cudaSuccess;
@@ -123,6 +129,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
   });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+  if (WaitSites::get().leaves_out(__func__)) return cudaSuccess;
   return call(__func__, [=](Machine& m) {
     if (!m.events.contains(e)) return cudaErrorInvalidResourceHandle;
     if (e->mark == nullptr) return cudaSuccess;
