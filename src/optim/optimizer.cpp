@@ -264,9 +264,13 @@ std::exception_ptr Optimizer::end_commit(std::exception_ptr error) noexcept {
     layout_->count_steps(layout_->prepared);
   else
     poisoned_ = true;
+  cancel();
+  return error;
+}
+
+void Optimizer::cancel() noexcept {
   layout_->prepared.clear();
   layout_->reserved.clear();
-  return error;
 }
 
 void Optimizer::zero_grad() {

@@ -104,6 +104,8 @@ class Optimizer {
   /// @return  what update threw, or null. After an error the optimizer refuses to continue until
   ///          load_state_dict.
   [[nodiscard]] std::exception_ptr commit() noexcept;
+  /// What prepare found is not updated: gives the memory back that was reserved for it.
+  void cancel() noexcept;
   /// Whether the devices of `sharing` take part in updating what prepare found.
   bool updates_through(const ArenaSharing& sharing) const;
   /// One device's part of a commit that the devices' own threads make: updates what `device` holds.

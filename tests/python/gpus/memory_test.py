@@ -123,6 +123,24 @@ class MemoryTest(unittest.TestCase):
             warnings.simplefilter("error")
             tandem.memory(lambda: wrapper.step(batch(), loss_of))
 
+    def test_a_step_without_effect_gives_the_memory_of_its_update_back(self):
+        def without_effect(model, part):
+            return loss_of(model, part) + (model[0].weight * 0).abs().sqrt().sum()  # whose gradient is infinite
+
+        for mode in ("server", "classic", "sharded", "ddp"):
+            for kind in ("skip", "error"):
+                with self.subTest(mode, kind=kind):
+                    wrapper = tandem.DataParallel(make_model(), mode=mode, non_finite_gradients=kind)
+                    optimizer = tandem.Optimizer(wrapper, torch.optim.RMSprop, lr=0.01)
+                    for _ in range(2):
+                        wrapper.step(batch(), loss_of, optimizer)
+                    before = [torch.cuda.memory_allocated(gpu) for gpu in range(4)]
+                    if kind == "skip":
+                        self.assertTrue(wrapper.step(batch(), without_effect, optimizer).skipped)
+                    else:
+                        self.assertRaises(tandem.InvalidArgument, wrapper.step, batch(), without_effect, optimizer)
+                    self.assertEqual([torch.cuda.memory_allocated(gpu) for gpu in range(4)], before)
+
     def test_a_step_that_fails_leaves_nothing_attached(self):
         wrapper = tandem.DataParallel(make_model())
         step = tandem.DataParallel.step

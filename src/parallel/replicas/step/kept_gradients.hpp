@@ -13,6 +13,7 @@ class KeptGradients final : public StepUpdate {
   bool is_shared(ParameterUpdate&) const override { return false; }
   void prepare(Call&) override {}
   void run(Call&, Call::Part&, double) override {}
+  void cancel() noexcept override {}
   void note_overflow(optim::GradScaler::Overflow) override {}
   void commit(Call&) override {}
   void end(const Call& call, double outside) override {

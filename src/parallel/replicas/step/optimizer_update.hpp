@@ -22,6 +22,7 @@ class OptimizerUpdate final : public StepUpdate {
   bool is_shared(ParameterUpdate& update) const override { return update.is_shared(); }
   void prepare(Call& call) override;
   void run(Call& call, Call::Part& part, double outside) override;
+  void cancel() noexcept override { optimizer_.cancel(); }
   void note_overflow(optim::GradScaler::Overflow overflow) override;
   void commit(Call& call) override;
   void end(const Call&, double) override {}

@@ -24,6 +24,8 @@ class StepUpdate {
   ///
   /// @param outside  the factor of the gradients of tensors from outside.
   virtual void run(Call& call, Call::Part& part, double outside) = 0;
+  /// All devices have ended, and the step has no effect: nothing of it is kept.
+  virtual void cancel() noexcept = 0;
   /// All devices have ended, and the step may have no effect.
   virtual void note_overflow(optim::GradScaler::Overflow overflow) = 0;
   /// The step has an effect.

@@ -56,12 +56,12 @@ StepResult TrainStep::take(const std::shared_ptr<TrainStep>& step, CallGate::Pas
         step->call_, Phase::replicate, [step](Call::Part& part) { step->on_device(part); });
     result = step->result();
   } catch (...) {
-    step->earlier_.restore();
+    step->cancel();
     throw;
   }
   step->update_->note_overflow(step->call_->overflow());
   if (result.skipped) {
-    step->earlier_.restore();
+    step->cancel();
     engine.runner.check_usable();
   } else {
     step->commit();
@@ -160,6 +160,11 @@ void TrainStep::commit() {
   engine_->gradients.note_backward();
   engine_->drift.note_step();
   update_->end(*call_, outside_factor());
+}
+
+void TrainStep::cancel() {
+  earlier_.restore();
+  if (engine_->runner.is_usable()) update_->cancel();  // else a device may still use it
 }
 
 double TrainStep::outside_factor() const {

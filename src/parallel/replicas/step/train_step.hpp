@@ -45,6 +45,7 @@ class TrainStep {
   void prepare_update();
   StepResult result();
   void commit();
+  void cancel();
   GradientPlace where_gradients_are(const Call::Part& first) const;
   double outside_factor() const;
 
