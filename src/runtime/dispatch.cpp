@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
@@ -15,6 +16,7 @@
 
 #include "runtime/copy_timer.hpp"
 #include "runtime/gpu/gpu_backend.hpp"
+#include "runtime/gpu/gpu_stream.hpp"
 #include "runtime/read_by.hpp"
 
 namespace tandem {
@@ -125,30 +127,44 @@ void check_launch(const Work& work) {
 
 }  // namespace detail
 
-void read(
-    const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
-  read_by(source.logical_device().stream(), source, offset, target, nbytes, op);
-}
+namespace {
 
-void read_by(const Stream& stream,
-             const Buffer& source,
-             std::size_t offset,
-             void* target,
-             std::size_t nbytes,
-             const char* op) {
-  TANDEM_ASSERT(
-      nbytes == 0 || offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
-  if (nbytes > 0) source.check_data(op);
+/// Sees to it that the host may read the bytes.
+void prepare_read(const ReadBytes& r, const char* op) {
+  const Buffer& source = *r.source;
+  TANDEM_ASSERT(r.nbytes == 0 || r.offset + r.nbytes <= source.nbytes(),
+                op,
+                " reads past the end of a buffer");
+  if (r.nbytes > 0) source.check_data(op);
   source.check_awake(op);
-  if (source.transits().any()) source.transits().await(offset, offset + nbytes, Direction::read);
+  if (source.transits().any())
+    source.transits().await(r.offset, r.offset + r.nbytes, Direction::read);
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
-      o->on_read(op, source.device(), nbytes);
+      o->on_read(op, source.device(), r.nbytes);
   }
-  if (nbytes == 0) return;
-  const void* from = static_cast<const char*>(source.data()) + offset;
-  if (stream.native() != nullptr) return stream.native()->copy_to_host(from, target, nbytes, op);
-  std::memcpy(target, from, nbytes);
+}
+
+}  // namespace
+
+void read(
+    const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
+  const ReadBytes one{&source, offset, target, nbytes};
+  read_by(source.logical_device().stream(), {&one, 1}, op);
+}
+
+void read_by(const Stream& stream, std::span<const ReadBytes> reads, const char* op) {
+  std::vector<GpuStream::ToHost> copies;
+  for (const ReadBytes& r : reads) {
+    prepare_read(r, op);
+    if (r.nbytes == 0) continue;
+    const void* const from = static_cast<const char*>(r.source->data()) + r.offset;
+    if (stream.native() == nullptr)
+      std::memcpy(r.target, from, r.nbytes);
+    else
+      copies.push_back({from, r.target, r.nbytes});
+  }
+  if (!copies.empty()) stream.native()->copy_to_host(copies, op);
 }
 
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes) {
@@ -201,7 +217,8 @@ void copy_bytes(const Buffer& source,
     } else if (out.native() == nullptr) {
       in.native()->copy_from_host(from, to, nbytes, "copy");
     } else if (in.native() == nullptr) {
-      out.native()->copy_to_host(from, to, nbytes, "copy");
+      const GpuStream::ToHost one{from, to, nbytes};
+      out.native()->copy_to_host({&one, 1}, "copy");
     } else {
       gpu_backend().copy_between(out, from, in, to, nbytes);
     }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kGrace = std::chrono::seconds(2);
 constexpr auto kPollEvery = std::chrono::microseconds(50);
-constexpr std::size_t kStaged = 64;  // bytes; a step reads a number at a time
+constexpr std::size_t kStaged = 64;  // bytes; a step reads a few numbers at a time
 
 /// Null: this PyTorch does not tell; newer ones do.
 template <class Guard>
@@ -69,34 +69,43 @@ void TorchStream::drain() const noexcept {
   }
 }
 
-void TorchStream::queue_copy_to_host(const c10::Stream& own,
-                                     const void* source,
-                                     void* target,
-                                     std::size_t nbytes,
-                                     bool is_pinned,
-                                     const char* op) const {
+void TorchStream::queue(const c10::Stream& own,
+                        const ToHost& copy,
+                        Target target,
+                        const char* op) const {
   call_gpu(ordinal_, op, [&] {
     const OwnCall own_call;
     const c10::StreamGuard scope(own);
-    bytes_of_host(target, nbytes)
-        .copy_(bytes_of_gpu(source, nbytes, ordinal_), /*non_blocking=*/is_pinned);
+    bytes_of_host(copy.target, copy.nbytes)
+        .copy_(bytes_of_gpu(copy.source, copy.nbytes, ordinal_),
+               /*non_blocking=*/target == Target::pinned);
   });
 }
 
 // Another thread's call may give the device another stream meanwhile.
-void TorchStream::copy_to_host(const void* source,
-                               void* target,
-                               std::size_t nbytes,
-                               const char* op) const {
+void TorchStream::copy_to_host(std::span<const ToHost> copies, const char* op) const {
   const c10::Stream own = stream();
-  if (nbytes > kStaged) {
+  std::size_t all = 0;
+  for (const ToHost& c : copies)
+    all += c.nbytes;
+  if (all > kStaged) {
     await(own, op);  // PyTorch's copy waits without a deadline
-    return queue_copy_to_host(own, source, target, nbytes, /*is_pinned=*/false, op);
+    for (const ToHost& c : copies)
+      queue(own, c, Target::pageable, op);
+    return;
   }
   const std::scoped_lock lock(staging_);
-  queue_copy_to_host(own, source, staged_.mutable_data_ptr(), nbytes, /*is_pinned=*/true, op);
+  std::byte* staged = static_cast<std::byte*>(staged_.mutable_data_ptr());
+  for (const ToHost& c : copies) {
+    queue(own, {c.source, staged, c.nbytes}, Target::pinned, op);
+    staged += c.nbytes;
+  }
   await(own, op);
-  std::memcpy(target, staged_.const_data_ptr(), nbytes);
+  const auto* arrived = static_cast<const std::byte*>(staged_.const_data_ptr());
+  for (const ToHost& c : copies) {
+    std::memcpy(c.target, arrived, c.nbytes);
+    arrived += c.nbytes;
+  }
 }
 
 bool TorchStream::begin_copy_from_host(const void* source,

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 
 #include <ATen/core/Tensor.h>
@@ -25,10 +26,7 @@ class TorchStream final : public GpuStream {
   CUstream_st* handle() const override;
   void synchronize(const char* op) const override;
   void drain() const noexcept override;
-  void copy_to_host(const void* source,
-                    void* target,
-                    std::size_t nbytes,
-                    const char* op) const override;
+  void copy_to_host(std::span<const ToHost> copies, const char* op) const override;
   bool begin_copy_from_host(const void* source,
                             void* target,
                             std::size_t nbytes,
@@ -37,12 +35,8 @@ class TorchStream final : public GpuStream {
 
  private:
   void await(const c10::Stream& own, const char* op) const;
-  void queue_copy_to_host(const c10::Stream& own,
-                          const void* source,
-                          void* target,
-                          std::size_t nbytes,
-                          bool is_pinned,
-                          const char* op) const;
+  enum class Target : std::uint8_t { pageable, pinned };
+  void queue(const c10::Stream& own, const ToHost& copy, Target target, const char* op) const;
 
   int ordinal_;
   std::atomic<c10::StreamId> id_;

@@ -50,15 +50,13 @@ void DeviceStream::drain() const noexcept {
   ends_within(kGrace, cuda());
 }
 
-void DeviceStream::copy_to_host(const void* source,
-                                void* target,
-                                std::size_t nbytes,
-                                const char* op) const {
+void DeviceStream::copy_to_host(std::span<const ToHost> copies, const char* op) const {
   // A copy to memory that is not pinned waits in the driver for what is before it: here a deadline
   // ends that.
   synchronize(op);
-  TANDEM_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyDeviceToHost, cuda()));
   try {
+    for (const ToHost& c : copies)
+      TANDEM_CUDA(cudaMemcpyAsync(c.target, c.source, c.nbytes, cudaMemcpyDeviceToHost, cuda()));
     synchronize(op);
   } catch (...) {
     drain();

@@ -19,10 +19,7 @@ class DeviceStream final : public GpuStream {
 
   void synchronize(const char* op) const override;
   void drain() const noexcept override;
-  void copy_to_host(const void* source,
-                    void* target,
-                    std::size_t nbytes,
-                    const char* op) const override;
+  void copy_to_host(std::span<const ToHost> copies, const char* op) const override;
   bool begin_copy_from_host(const void* source,
                             void* target,
                             std::size_t nbytes,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 struct CUstream_st;
 
@@ -36,11 +37,14 @@ class GpuStream {
   /// Waits for the work after a failure, when the memory that it uses is about to be freed and
   /// nobody else waits for it. After a grace time, gives up on work that hangs.
   virtual void drain() const noexcept = 0;
-  /// Copies in the stream's order, and waits for the copy to end.
-  virtual void copy_to_host(const void* source,
-                            void* target,
-                            std::size_t nbytes,
-                            const char* op) const = 0;
+  /// Bytes of the GPU that go to the host.
+  struct ToHost {
+    const void* source;
+    void* target;
+    std::size_t nbytes;
+  };
+  /// Copies in the stream's order, and waits once for all copies to end.
+  virtual void copy_to_host(std::span<const ToHost> copies, const char* op) const = 0;
   /// Begins a copy in the stream's order. Waits for the stream where the driver would.
   ///
   /// @return  whether the GPU reads the source when the stream comes to it. Else the host may

@@ -6,7 +6,9 @@
 
 #include "runtime/gpu/gpu_backend.hpp"
 
+#include <array>
 #include <numeric>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -23,6 +25,7 @@
 
 #include "host_gpu_kernels.hpp"
 #include "host_gpus.hpp"
+#include "tensor/late_items.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::test {
@@ -55,6 +58,22 @@ TEST_F(RegisteredBackendTest, ItsGpusAreDevices) {
   EXPECT_EQ(device_count(DeviceType::cuda), kGpus);
   EXPECT_THAT(configure_devices("cuda:0,cuda:1,cuda:2"), ElementsAre(gpu(0), gpu(1), gpu(2)));
   EXPECT_THAT(thrown_text([] { logical_device(gpu(7)); }), HasSubstr("there is no GPU 7"));
+}
+
+TEST_F(RegisteredBackendTest, LateItemsAreWaitedForOnce) {
+  const Tensor wide = values({2.5}, gpu(1)), other = values({4}, gpu(0));
+  const Tensor narrow = from_host(std::span<const float>(std::array{0.1F}), {1}, gpu(1));
+  LateItems items({wide, narrow, values({3}, Device{}), other});
+  EXPECT_FALSE(items.is_known(0));
+  EXPECT_FALSE(items.is_known(1));
+  EXPECT_TRUE(items.is_known(2));
+  EXPECT_TRUE(items.is_known(3)) << "of a second GPU";
+  const int before = HostGpuStream::waits;
+  EXPECT_EQ(items.get(1), double{0.1F});
+  EXPECT_EQ(items.get(0), 2.5);
+  EXPECT_EQ(HostGpuStream::waits, before + 1);
+  EXPECT_EQ(items.get(2), 3);
+  EXPECT_EQ(items.get(3), 4);
 }
 
 TEST_F(RegisteredBackendTest, BytesGoThereAndBackAndBetween) {

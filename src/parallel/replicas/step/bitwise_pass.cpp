@@ -26,11 +26,12 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
   replica.drop_gradients();
   replica.arm({}, 1, part.leaf_sums.empty() ? Used::fresh : Used::kept);
   replica.reducer()->begin_backward();
-  auto [share, sum, weight] = loss_of(call, part);
+  ReplicaLoss loss = loss_of(call, part);
   part.frame->drew |= context().frame->drew;
-  const Tensor root = share.sum / static_cast<double>(call.batch.size());
+  const Tensor root = loss.part.sum / static_cast<double>(call.batch.size());
   in_phase(part, Phase::backward, [&] { root.backward(); });
-  losses_[leaf] = {value_of(call, part, sum), weight};
+  const double sum = value_of(call, part, loss);
+  losses_[leaf] = {sum, loss.weight()};
   in_phase(part, Phase::reduce, [&] {
     const autograd::NoGrad off;
     const ContextScope category([](Context& c) { c.category = Category::gradient; });

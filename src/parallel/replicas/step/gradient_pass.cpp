@@ -4,6 +4,7 @@
 #include "parallel/replicas/step/gradient_pass.hpp"
 
 #include <utility>
+#include <vector>
 
 #include "tandem/core/check.hpp"
 #include "tandem/ops/arithmetic.hpp"
@@ -30,20 +31,21 @@ ReplicaLoss GradientPass::loss_of(Call& call, Call::Part& part) const {
     TANDEM_CHECK(on_tape.sum.defined() && on_tape.sum.numel() == 1,
                  "step: the loss must be a scalar, got ",
                  on_tape.sum.describe());
-    LateItem sum(on_tape.sum.detach());
-    const auto rows = static_cast<double>(part.at.size());
-    const double weight = on_tape.weight.defined() ? on_tape.weight.item_or(rows) : rows;
+    std::vector<Tensor> scalars{on_tape.sum.detach()};
+    if (on_tape.weight.defined()) scalars.push_back(on_tape.weight);
+    LateItems numbers(scalars);
     note_kind(call, part, on_tape.weight.defined());
-    if (sum.is_known() && on_tape.sum.has_data()) non_finite_.inspect_loss(call, part, sum.get());
+    if (numbers.is_known(0) && on_tape.sum.has_data())
+      non_finite_.inspect_loss(call, part, numbers.get(0));
     if (call.loss_scale) on_tape.sum = widened(on_tape.sum) * *call.loss_scale;
-    return ReplicaLoss{std::move(on_tape), std::move(sum), weight};
+    return ReplicaLoss{std::move(on_tape), std::move(numbers), static_cast<double>(part.at.size())};
   });
 }
 
-double GradientPass::value_of(Call& call, Call::Part& part, LateItem& sum) const {
-  if (sum.is_known()) return sum.get();
+double GradientPass::value_of(Call& call, Call::Part& part, ReplicaLoss& loss) const {
+  if (loss.numbers.is_known(0)) return loss.numbers.get(0);
   return in_phase(part, Phase::loss, [&] {
-    const double value = sum.get();
+    const double value = loss.numbers.get(0);
     non_finite_.inspect_loss(call, part, value);
     return value;
   });

@@ -8,15 +8,20 @@
 #include "tandem/ops/loss.hpp"
 
 #include "parallel/replicas/step/non_finite_check.hpp"
-#include "tensor/late_item.hpp"
+#include "tensor/late_items.hpp"
 
 namespace tandem::parallel {
 
 /// A replica's loss, on the tape and as numbers.
 struct ReplicaLoss {
   WeightedSum part;
-  LateItem sum;
-  double weight = 0;
+  LateItems numbers;  ///< its sum, and its weight if it has one
+  double rows = 0;    ///< its weight if it has none, or one without data
+
+  bool knows_weight() const { return !part.weight.defined() || numbers.is_known(1); }
+  double weight() {
+    return part.weight.defined() && part.weight.has_data() ? numbers.get(1) : rows;
+  }
 };
 
 /// Computes the gradients of a step's batch: forward, loss, backward and reduction.
@@ -43,9 +48,9 @@ class GradientPass {
  protected:
   /// Runs the forward, including the loss.
   ReplicaLoss loss_of(Call& call, Call::Part& part) const;
-  /// The number, which is looked at. To be called when backward is queued: a GPU's host does not
+  /// The sum, which is looked at. To be called when backward is queued: a GPU's host does not
   /// wait before that.
-  double value_of(Call& call, Call::Part& part, LateItem& sum) const;
+  double value_of(Call& call, Call::Part& part, ReplicaLoss& loss) const;
   const NonFiniteCheck& non_finite() const noexcept { return non_finite_; }
 
  private:

@@ -58,38 +58,54 @@ std::int64_t exchange_micro_batch(const Call& call, Call::Part& part, std::size_
 
 }  // namespace
 
-Tensor MicroBatchPass::total_weight(Call& call, Call::Part& part) const {
-  const Tensor own = scalar(part.weight, {.dtype = DType::f64, .device = part.device()});
-  Tensor total = call.processes->sum(call, part, own);
-  // A total of 0 shows on a replica whose own weight is not above 0; others need not read theirs.
+Tensor MicroBatchPass::total_weight(Call& call, Call::Part& part, const Tensor& late) const {
+  const autograd::NoGrad off;
+  Tensor own = scalar(part.weight, {.dtype = DType::f64, .device = part.device()});
+  if (late.defined()) own.add_(late.to(DType::f64).reshape({}));
+  return call.processes->sum(call, part, own);
+}
+
+// It shows on a replica whose own weight is not above 0; others need not read theirs.
+void MicroBatchPass::inspect_total(Call& call, Call::Part& part, const Tensor& total) const {
   if (!(part.weight > 0)) non_finite().inspect_weight(call, part, total.item_or(1));
-  return total;
 }
 
 void MicroBatchPass::run_micro_batch(Call& call, Call::Part& part, std::size_t index) const {
   const auto begin = Clock::now();
-  auto [share, sum, weight] = loss_of(call, part);
+  ReplicaLoss loss = loss_of(call, part);
+  Tensor& share = loss.part.sum;
+  const bool is_late = !loss.knows_weight();  // it is read when backward is queued
+  Tensor late_total;
   const auto forward_time = Clock::now() - begin;
-  in_phase(part, Phase::loss, [&, &share = share, &weight = weight] {
-    part.weight += weight;
+  in_phase(part, Phase::loss, [&] {
+    if (!is_late) part.weight += loss.weight();
     if (index + 1 == call.micro_batches.size() && waits_for_weights(call, part)) {
       // The whole batch's weight, so that the gradients need no division afterwards.
-      const Tensor total = total_weight(call, part);
+      const Tensor total = total_weight(call, part, is_late ? loss.part.weight : Tensor());
+      if (is_late)
+        late_total = total;
+      else
+        inspect_total(call, part, total);
       rescale_gradients(call, part, total);
-      share.sum = share.sum / total.to(share.sum.dtype());
+      share = share / total.to(share.dtype());
     } else {
-      share.sum = share.sum / static_cast<double>(part.whole.rows);
+      share = share / static_cast<double>(part.whole.rows);
     }
   });
   const auto turn = Clock::now();
-  in_phase(part, Phase::backward, [&, &share = share] {
-    share.sum.backward();
+  in_phase(part, Phase::backward, [&] {
+    share.backward();
     if (call.has_no_effect) logical_device(part.device()).stream().synchronize("backward");
   });
   part.work_time += forward_time + (Clock::now() - turn);
   // What a GPU's loss is waited for is time of its forward, and meetings in backward are not.
   const auto wait = Clock::now();
-  part.sum += value_of(call, part, sum);
+  part.sum += value_of(call, part, loss);
+  if (is_late) {
+    part.weight += loss.weight();
+    if (late_total.defined())
+      in_phase(part, Phase::loss, [&] { inspect_total(call, part, late_total); });
+  }
   part.forward_time += forward_time + (Clock::now() - wait);
 }
 
@@ -115,10 +131,13 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
   }
   if (!call.micro_batches.back().has_rows(part.index())) {
     in_phase(part, Phase::loss, [&] {
-      if (waits_for_weights(call, part))
-        rescale_gradients(call, part, total_weight(call, part));
-      else if (part.active && part.whole.rows == 0)
+      if (waits_for_weights(call, part)) {
+        const Tensor total = total_weight(call, part, {});
+        inspect_total(call, part, total);
+        rescale_gradients(call, part, total);
+      } else if (part.active && part.whole.rows == 0) {
         non_finite().inspect_weight(call, part, 0);
+      }
     });
   }
   finish_reduction(call, part);

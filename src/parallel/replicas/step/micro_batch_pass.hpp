@@ -28,7 +28,11 @@ class MicroBatchPass final : public GradientPass {
   /// The weight of the whole batch. Called when the replica knows its own part of it.
   ///
   /// @throws InvalidArgument  it is 0; see NonFiniteCheck::inspect_weight.
-  Tensor total_weight(Call& call, Call::Part& part) const;
+  /// The weight of the whole batch. @param late  adds to the part's own, which the host does not
+  /// know; undefined: nothing does.
+  Tensor total_weight(Call& call, Call::Part& part, const Tensor& late) const;
+  /// A batch without weight has no mean loss.
+  void inspect_total(Call& call, Call::Part& part, const Tensor& total) const;
 
   const ModuleGradients& gradients_;
   const ModuleBuffers& buffers_;
