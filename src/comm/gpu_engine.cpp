@@ -306,7 +306,7 @@ void GpuEngine::queue(Operation& op) {
   times.begin();
   int step = 0;
   std::vector<const Piece*> taken;  // by the transport, of this step
-  bool is_handed_over = false;
+  bool is_handed_over = false, is_copied = false;
   const auto hand_over = [&] {
     if (taken.empty()) return;
     is_handed_over = true;
@@ -326,13 +326,16 @@ void GpuEngine::queue(Operation& op) {
       continue;
     }
     for (const Piece& piece : pieces) {
-      if (transport_ != nullptr && step == 0 && transport_->takes(piece))
+      if (transport_ != nullptr && step == 0 && transport_->takes(piece)) {
         taken.push_back(&piece);
-      else
+      } else {
+        is_copied = true;
         queue_piece(links_, what, piece);
+      }
     }
   }
   hand_over();
+  if (is_handed_over) op.times.carrier = is_copied ? "NCCL and copies" : "NCCL";
   times.end(op);
   op.ended = end_of_all(links_, ranks, what);
   if (is_handed_over) transport_->note(ready, op.ended);

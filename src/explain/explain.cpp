@@ -151,6 +151,8 @@ class Explainer {
     at->nbytes += t.nbytes;
     ++at->transfers;
     at->time += t.end - t.begin;
+    if (t.source.type == DeviceType::cuda && t.destination.type == DeviceType::cuda)
+      step.carriers.insert(t.carrier);
   }
 
   void add(const WorkSpan& w) {

@@ -160,7 +160,8 @@ Json to_json(const ExplainedStep& step, std::size_t number) {
           {"begin_ms", ms(step.begin)},
           {"end_ms", ms(step.end)},
           {"devices", devices},
-          {"links", links}};
+          {"links", links},
+          {"carriers", step.carriers}};
 }
 
 Json to_json(const ExplainedDevice& d) {

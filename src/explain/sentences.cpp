@@ -140,8 +140,16 @@ std::string describe_links(const std::vector<LinkShare>& links) {
   return concat("among ", list(from), ", ", format_nbytes(sum), " in all");
 }
 
+std::string carried_by(const std::set<std::string>& carriers) {
+  std::string text;
+  for (const std::string& carrier : carriers)
+    text += (text.empty() ? ", by " : " and ") + carrier;
+  return text;
+}
+
 void put_into_words(ExplainedStep& step, const StepKey& key) {
-  const std::string place = key.traffic ? describe_links(step.links) : list(devices_of(step));
+  const std::string place =
+      key.traffic ? describe_links(step.links) + carried_by(step.carriers) : list(devices_of(step));
   const auto words = std::ranges::find(kTable, key, &Words::key);
   if (words == kTable.end()) {
     step.title = "Other";

@@ -30,6 +30,9 @@ std::string list(const std::set<Device>& devices);
 /// "from cpu:0 to cpu:1..3, 1.2 MiB to each".
 std::string describe_links(const std::vector<LinkShare>& links);
 
+/// ", by NCCL"; nothing where no bytes went between GPUs.
+std::string carried_by(const std::set<std::string>& carriers);
+
 /// Gives the step its title and sentence.
 void put_into_words(ExplainedStep& step, const StepKey& key);
 

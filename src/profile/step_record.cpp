@@ -205,7 +205,8 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
                                  context().bucket,
                                  this_thread(),
                                  ++sequence_,
-                                 e.exchange});
+                                 e.exchange,
+                                 e.carrier});
     note_copy(e, sequence_);
     const bool has_streams =
         e.source.type == DeviceType::cuda || e.destination.type == DeviceType::cuda;

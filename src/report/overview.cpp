@@ -35,6 +35,22 @@ std::size_t sum(const std::map<Link, std::size_t>& bytes) {
       });
 }
 
+/// " By NCCL between GPUs: Reduce (gradient)." Nothing where there are no GPUs.
+std::string carriers(const Comparison& comparison) {
+  std::map<std::string, std::string> steps;
+  for (const Mode& mode : comparison.modes)
+    for (const parallel::ExplainedStep& step : mode.recording.time.steps)
+      for (const std::string& carrier : step.carriers) {
+        std::string& own = steps[carrier];
+        const std::string text = step.title + " (" + name(*step.traffic) + ")";
+        if (own.find(text) == std::string::npos) own += (own.empty() ? "" : ", ") + text;
+      }
+  std::string text;
+  for (const auto& [carrier, own] : steps)
+    text += fmt::format(" By {} between GPUs: {}.", carrier, own);
+  return text;
+}
+
 std::size_t memory_of_all(const Mode& mode) {
   std::size_t total = 0;
   for (const DeviceMemory& m : mode.recording.memory.devices)
@@ -196,6 +212,7 @@ std::string traffic(const Comparison& comparison) {
         to_string(busiest.destination),
         of_most->mode,
         format_nbytes(most));
+    says += carriers(comparison);
   }
   for (const Mode& mode : comparison.modes)
     if (mode.devices.size() > 1) body += matrix(mode, most);

@@ -39,7 +39,8 @@ void tell(Device source,
                         times.streams,
                         times.exchange,
                         from,
-                        to};
+                        to,
+                        times.carrier};
   for (Observer* o : *observers)
     o->on_copy(event);
 }

@@ -22,6 +22,7 @@ struct CopyTimes {
   Moment end;
   std::shared_ptr<const StreamTimes> streams = nullptr;  ///< see CopyEvent
   std::uint64_t exchange = 0;                            ///< likewise
+  const char* carrier = "copies";                        ///< likewise
 };
 
 /// Whether any observer asks for times of GPUs' streams.

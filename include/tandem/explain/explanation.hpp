@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct ExplainedStep {
   profile::Duration end{};
   std::vector<DeviceShare> devices;
   std::vector<LinkShare> links;
+  std::set<std::string> carriers;  ///< of the bytes between GPUs: "NCCL", "copies", or both
 };
 
 /// The rows of the batch that a device worked on, and its time in each phase. For a GPU this is the

@@ -93,10 +93,11 @@ struct Transfer {
   Duration queued_begin;  ///< when it was called; for a GPU, when it was queued on the stream; on
                           ///< the host equal to `begin`
   Duration queued_end;
-  int bucket = -1;             ///< as in WorkSpan
-  int thread = 0;              ///< likewise
-  std::int64_t sequence = 0;   ///< see StepRecord
-  std::uint64_t exchange = 0;  ///< as in CopyEvent
+  int bucket = -1;                 ///< as in WorkSpan
+  int thread = 0;                  ///< likewise
+  std::int64_t sequence = 0;       ///< see StepRecord
+  std::uint64_t exchange = 0;      ///< as in CopyEvent
+  const char* carrier = "copies";  ///< likewise
 };
 
 /// The host read data of a device, for which it waits.

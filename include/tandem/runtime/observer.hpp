@@ -49,6 +49,7 @@ struct CopyEvent {
   /// The memory of the two buffers; null: not known, as of a collective.
   const void* from = nullptr;
   const void* to = nullptr;
+  const char* carrier = "copies";  ///< what moved them, if both are GPUs: copies or NCCL; a literal
 };
 
 /// A thread gives a job to another one, or waits for its end.

@@ -28,7 +28,7 @@ using Call = nb::typed<nb::callable, nb::object()>;
 /// Two GPUs, and the bytes that the second gets from the first.
 using Sent = std::tuple<int, int, std::size_t>;
 
-/// Bytes on their way from one GPU to another.
+/// Bytes on their way from one GPU to another, by NCCL.
 class Sending {
  public:
   Sending(const Sent& sent, Category category)
@@ -39,7 +39,9 @@ class Sending {
         timer_(source_.stream(), target_.stream()) {}
   void end() {
     const Buffer target(target_.device(), AdoptedMemory{}, category_);
-    count_copy(source_.device(), target, nbytes_, timer_.end());
+    CopyTimes times = timer_.end();
+    times.carrier = "NCCL";
+    count_copy(source_.device(), target, nbytes_, times);
   }
 
  private:

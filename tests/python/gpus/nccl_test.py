@@ -106,7 +106,13 @@ class NcclTest(unittest.TestCase):
             optimizer = tandem.Optimizer(wrapper, torch.optim.SGD, lr=0.1)
             (batch,) = batches(rows=[8])
             wrapper.step(batch, loss_of, optimizer)
-            explained = json.loads(tandem.explain(lambda: wrapper.step(batch, loss_of, optimizer)).json())  # noqa: B023
+            found = tandem.explain(lambda: wrapper.step(batch, loss_of, optimizer))  # noqa: B023
+            explained = json.loads(found.json())
+            carriers = {step["title"]: step["carriers"] for step in explained["steps"] if step["traffic"] == "gradient"}
+            self.assertEqual(carriers, {"Reduce": ["NCCL" if backend == "nccl" else "copies"]})
+            for text in (str(found), found.html()):
+                self.assertEqual("by NCCL" in text.replace("By", "by"), backend == "nccl", text)
+            self.assertIn("by copies", str(found))  # the batch
             self.assertTrue(explained["complete"])
             told[backend] = {(link["source"], link["destination"]): link["bytes_by_category"] for link in explained["links"]}
         sums = {name: {link for link in links if links[link].pop("activation", 0)} for name, links in told.items()}  # of batch norm
