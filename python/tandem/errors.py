@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import types
 from dataclasses import dataclass
+from traceback import format_exception_only
 
 
 class Error(RuntimeError):
@@ -53,7 +54,7 @@ class Failure:
     rows: tuple[int, int]
     phase: str
     module: str
-    others: list[str]
+    others: list[str]  # what other replicas have thrown besides, each text once
 
     def __str__(self) -> str:
         text = f"in replica {self.replica} on {self.device}, phase {self.phase}"
@@ -69,8 +70,9 @@ def annotate(
     error: BaseException, replica: int, device: str, rows: tuple[int, int], phase: str, others: list[str]
 ) -> None:
     """Adds to a replica's exception where it comes from. Called by the extension module."""
-    others = [_message_of(other) for other in others]
-    failure = Failure(replica, device, rows, phase, _module_path(error.__traceback__), others)
+    own = _message_of("".join(format_exception_only(error)))
+    told = [text for text in dict.fromkeys(map(_message_of, others)) if text != own]
+    failure = Failure(replica, device, rows, phase, _module_path(error.__traceback__), told)
     error.add_note(f"tandem: {failure}")
     try:
         error.failure = failure  # type: ignore[attr-defined]

@@ -4,6 +4,8 @@
 #include "parallel/errors/failures.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
@@ -40,6 +42,24 @@ std::vector<std::size_t> other_causes(const std::vector<std::exception_ptr>& err
   std::vector<std::size_t> others = failed_among(errors);
   std::erase_if(others, [&](std::size_t r) { return r == first || is_secondary(errors[r]); });
   return others;
+}
+
+std::string also(const std::vector<std::string>& others, const std::string& cause) {
+  std::vector<std::pair<std::string_view, std::string>> lines;  // what, and by whom
+  for (const std::string& other : others) {
+    const std::string_view all = other;
+    const std::string_view who = all.substr(0, all.find(": "));
+    const std::string_view what = all.substr(std::min(who.size() + 2, all.size()));
+    const auto line = std::ranges::find(lines, what, [](const auto& l) { return l.first; });
+    if (line == lines.end())
+      lines.emplace_back(what, who);
+    else
+      line->second.append(", ").append(who);
+  }
+  std::string text;
+  for (const auto& [what, who] : lines)
+    text.append("\n  also ").append(who).append(": ").append(what == cause ? "the same" : what);
+  return text;
 }
 
 }  // namespace tandem::parallel

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <string>
 #include <vector>
 
 namespace tandem::parallel {
@@ -21,5 +22,11 @@ std::size_t cause_among(const std::vector<std::exception_ptr>& errors);
 /// The indices of the causes besides `first`.
 std::vector<std::size_t> other_causes(const std::vector<std::exception_ptr>& errors,
                                       std::size_t first);
+
+/// Lines of a message that tell what others have thrown, equal texts once.
+///
+/// @param others  "cpu:2: ..." each.
+/// @param cause   what the message has told already.
+std::string also(const std::vector<std::string>& others, const std::string& cause);
 
 }  // namespace tandem::parallel

@@ -7,15 +7,12 @@
 
 #include "tandem/core/check.hpp"
 
+#include "parallel/errors/failures.hpp"
+
 namespace tandem::parallel {
 
 RankError::RankError(int r, Device d, const std::string& cause, std::vector<std::string> more)
-    : Error([&] {
-        std::string text = tandem::detail::concat("rank ", r, " on ", d, ": ", cause);
-        for (const std::string& other : more)
-          text += "\n  also " + other;
-        return text;
-      }()),
+    : Error(tandem::detail::concat("rank ", r, " on ", d, ": ", cause, also(more, cause))),
       rank(r),
       device(d),
       others(std::move(more)) {}

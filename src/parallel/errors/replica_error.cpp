@@ -30,9 +30,7 @@ std::string text(Device device,
                                          phase,
                                          "): ",
                                          cause);
-  for (const std::string& other : others)
-    s += "\n  also " + other;
-  return s;
+  return s + also(others, cause);
 }
 
 /// What the wrapper can do about an error besides what its text says.

@@ -42,5 +42,11 @@ TEST(FailuresTest, OtherCausesAreWithoutTheFirstAndWithoutErrorsThatOnlyReportIt
   EXPECT_THAT(other_causes({nullptr, kAborted, kAborted}, 1), IsEmpty());
 }
 
+TEST(FailuresTest, ToldOnceForAllThatHaveTheSame) {
+  EXPECT_EQ(also({"cpu:1: x: y", "cpu:2: z", "cpu:3: x: y", "cpu:4: z", "cpu:5: w"}, "z"),
+            "\n  also cpu:1, cpu:3: x: y\n  also cpu:2, cpu:4: the same\n  also cpu:5: w");
+  EXPECT_EQ(also({}, "z"), "");
+}
+
 }  // namespace
 }  // namespace tandem::parallel::test

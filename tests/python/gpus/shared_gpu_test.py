@@ -130,8 +130,10 @@ class SharedGpuTest(unittest.TestCase):
 
     def test_a_batch_norm_that_synchronises_is_refused_where_it_would_train(self):
         wrapper = self.wrapped(norm=True)
-        with self.assertRaisesRegex(RuntimeError, rf"GPU {HOME.index} has 2 devices, whose backwards PyTorch runs one after the other"):
+        with self.assertRaisesRegex(RuntimeError, rf"GPU {HOME.index} has 2 devices, whose backwards PyTorch runs one after the other") as told:
             wrapper(on_gpu()[0])
+        notes = "".join(told.exception.__notes__)
+        self.assertLess(notes.count("give batch_norm per_replica"), len({part[:6] for part in DEVICES.split(",")}), notes)
         with torch.no_grad():
             wrapper(on_gpu()[0])
         loss_of(self.wrapped(norm=True, batch_norm="per_replica"), on_gpu()).backward()
