@@ -12,8 +12,8 @@ namespace tandem::parallel {
 /// Where parameters are updated, and how the replicas get the new values. All modes give the same
 /// result, bit for bit.
 enum class Mode : std::uint8_t {
-  /// PyTorch's nn.DataParallel, for comparison: every forward starts threads and broadcasts all
-  /// parameters and buffers. Gradients are reduced to device 0 after backward has ended.
+  /// PyTorch's nn.DataParallel, for comparison: every forward broadcasts all parameters and
+  /// buffers. Gradients are reduced to device 0 after backward has ended.
   classic,
   /// Device 0 owns and updates the model. Changed parameters are broadcast, and gradients are
   /// reduced to device 0 while backward runs.

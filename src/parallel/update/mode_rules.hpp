@@ -20,7 +20,7 @@ struct ModeRules {
   /// When device 0's parameters and buffers go to the replicas.
   enum class Replication : std::uint8_t {
     when_changed,   ///< while the forward runs, which waits for what it uses
-    every_forward,  ///< everything, before the forward, which runs on new threads
+    every_forward,  ///< everything, before the forward
   };
   /// What is sharded: the rest is gathered while work uses it. Where values are, device 0 sends
   /// none.

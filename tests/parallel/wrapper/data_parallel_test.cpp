@@ -80,6 +80,17 @@ TEST(DataParallelTest, RowsAreThoseOfThePolicy) {
   EXPECT_NEAR(result.loss, cross_entropy(net(batch.x), batch.labels).item(), 1e-14);
 }
 
+TEST(DataParallelTest, WorkOfADeviceRunsOnItsThread) {
+  for (const Mode mode : kModes) {
+    Mlp net;
+    DataParallel dp(net, {.devices = devices(2), .mode = mode});
+    dp.step(make_batch(8, 1, DType::f64, false), [&](Mlp& replica, const Batch& part) {
+      EXPECT_TRUE(logical_device(part.x.device()).worker().is_current()) << name(mode);
+      return kLoss(replica, part);
+    });
+  }
+}
+
 TEST(DataParallelTest, NothingIsAliased) {
   Mlp net;
   const std::size_t before = in_use(1, Category::parameter);

@@ -154,14 +154,10 @@ void CallRunner::submit(Call& call, Phase phase, const Job& attempt, Jobs& jobs)
         jobs.own = &part;
         continue;
       }
-      Worker* worker = &logical_device(part.device()).worker();
-      if (worker->is_current()) jobs.worker = worker;
-      if (options_.starts_threads && phase == Phase::replicate) {
-        jobs.started.push_back(std::make_unique<Worker>(to_string(part.device())));
-        worker = jobs.started.back().get();
-      }
+      Worker& worker = logical_device(part.device()).worker();
+      if (worker.is_current()) jobs.worker = &worker;
       const ContextScope scope(context_of(call, part, phase));
-      jobs.tickets.emplace_back(&part, worker->submit([attempt, &part] { attempt(part); }));
+      jobs.tickets.emplace_back(&part, worker.submit([attempt, &part] { attempt(part); }));
     } catch (...) {  // no thread, no memory: those before it must not wait for it
       jobs.errors[static_cast<std::size_t>(device)] = std::current_exception();
       call.abort("replica " + std::to_string(device) + " could not be started");
@@ -204,10 +200,7 @@ void CallRunner::collect(Call& call, Jobs& jobs) {
       until = Clock::now() + kNoticeGrace;  // the others hear of it
     }
   }
-  if (!late) return;
-  for (auto& worker : jobs.started)  // their end would be waited for
-    late_workers_.push_back(std::move(worker));
-  throw Timeout("DataParallel: " + poisoned_);
+  if (late) throw Timeout("DataParallel: " + poisoned_);
 }
 
 void CallRunner::raise(Call& call, std::vector<std::exception_ptr> errors) {

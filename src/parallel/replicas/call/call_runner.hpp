@@ -28,9 +28,8 @@ class CallRunner {
   using Job = std::function<void(Call::Part& part)>;
   struct Options {
     std::chrono::milliseconds deadline;
-    int dim = 0;                  ///< the dimension of the batch's rows
-    bool starts_threads = false;  ///< jobs that begin with Phase::replicate run on new threads
-    int processes_here = 1;       ///< that share the cores
+    int dim = 0;             ///< the dimension of the batch's rows
+    int processes_here = 1;  ///< that share the cores
   };
 
   CallRunner(std::vector<Device> devices, Options options)
@@ -53,7 +52,6 @@ class CallRunner {
  private:
   /// The jobs of a call, grouped by the thread that runs them.
   struct Jobs {
-    std::vector<std::unique_ptr<Worker>> started;  // for this call only, as in nn.DataParallel
     std::vector<std::pair<Call::Part*, Ticket>> tickets;
     Call::Part* own = nullptr;  // the job of the only replica, run by the caller
     Worker* worker = nullptr;   // worker of the calling thread, if it is one of the devices'
@@ -72,7 +70,6 @@ class CallRunner {
   Options options_;
   std::atomic<bool> running_{false};
   std::string poisoned_;
-  std::vector<std::unique_ptr<Worker>> late_workers_;  // started workers that may hang
 };
 
 }  // namespace tandem::parallel
