@@ -37,10 +37,14 @@ std::optional<std::uint64_t> number(std::string_view text) {
 DeviceType parse_type(std::string_view text, std::string_view whole) {
   if (text == "cpu") return DeviceType::cpu;
   TANDEM_CHECK(text == "cuda", "device '", whole, "': type '", text, "' is neither cpu nor cuda");
-  TANDEM_CHECK(gpu_backend().has_gpus(),
-               "device '",
-               whole,
-               "': this build of tandem has no CUDA; use cpu devices");
+  TANDEM_CHECK(
+      gpu_backend().has_gpus(),
+      "device '",
+      whole,
+      "': this build of tandem has no CUDA; use cpu devices. GPUs of PyTorch are there when a "
+      "wrapper of a module asks for them: DataParallel(module, devices='",
+      whole,
+      "'), or in C++ libtorch::gpus()");
   return DeviceType::cuda;
 }
 

@@ -88,7 +88,9 @@ TEST(RefusedDevicesTest, NonsenseIsNamed) {
   };
   if (!has_cuda) {
     EXPECT_THAT(refused("cuda:0x2"),
-                AllOf(HasSubstr("'cuda:0x2'"), HasSubstr("has no CUDA; use cpu devices")));
+                AllOf(HasSubstr("'cuda:0x2'"),
+                      HasSubstr("has no CUDA; use cpu devices"),
+                      HasSubstr("DataParallel(module, devices='cuda:0x2')")));
   }
   for (const std::string text : {"cpu:0x2", "cpu:-1", "cpu:0", "tandem:2", "cuda:0y2", "cuda:0x0"})
     EXPECT_THAT(refused(text), HasSubstr(text)) << text;
