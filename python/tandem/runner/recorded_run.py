@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import threading
@@ -91,5 +92,13 @@ class RecordedRun:
         report, self._report = self._report, None
         if report is None:
             return
-        print(f"{os.path.basename(self._name)}: {what}\n\n{report.text()}", file=sys.stderr, flush=True)
+        text = report.text().strip("\n")
+        if self._count and isinstance(report, _core.Memory) and not _knows_causes(report):
+            text += ("\n\nPyTorch does not say here what its memory is for: with --replace= tandem's wrapper says it, and with --devices "
+                     f"cuda:{self._count} the causes are found for the program as it is")
+        print(f"{os.path.basename(self._name)}: {what}\n\n{text}", file=sys.stderr, flush=True)
         write(self._options, report)
+
+
+def _knows_causes(memory: _core.Memory) -> bool:
+    return any(device["peak_by_category"]["parameter"] for device in json.loads(memory.json())["devices"])

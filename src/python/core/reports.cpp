@@ -115,6 +115,8 @@ struct MemoryExplanation {
     std::vector<report::MemoryNote> notes;
     for (const profile::DeviceMemory& m : recording.memory.devices)
       notes.push_back({report::rows_of(recording, m.device)});
+    if (std::ranges::all_of(notes, [](const report::MemoryNote& note) { return note.rows == 0; }))
+      notes.clear();  // nobody has told how the batch was cut
     return report::text(recording.memory, notes, {});
   }
   std::string json() const { return report::to_json(recording.memory).dump(kIndent); }

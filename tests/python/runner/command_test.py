@@ -147,6 +147,8 @@ class CommandTest(unittest.TestCase):
         done = self.run_on("cpu:3", "--replace", "mode=ddp", "--memory", "--json", numbers, "--report", page)
         self.assertEqual(done.status, 0, done.errors)
         self.assertIn("train.py: step 3", done.errors)
+        self.assertNotIn("PyTorch does not say here", done.errors)
+        self.assertRegex(done.errors, r"cpu:0 +6 rows ")
         self.assertEqual(len(json.loads(numbers.read_text())["devices"]), 3)
         self.assertIn("<svg", page.read_text())
 
