@@ -27,7 +27,7 @@ import build_folders  # noqa: E402
 BUILD = pathlib.Path(os.environ["TANDEM_PACKAGE_BUILD"])
 TORCH = pathlib.Path(os.environ["TANDEM_PACKAGE_TORCH"])
 DEFINE = [f"--define={setting}" for setting in os.environ["TANDEM_PACKAGE_DEFINE"].split(";")]
-TORCHES = [TORCH, *filter(pathlib.Path.exists, (TORCH.with_name(name) for name in ("torch-2.11", "torch-2.8")))]  # as scripts/setup names them
+TORCHES = [TORCH, *filter(pathlib.Path.exists, [TORCH.with_name("torch-2.8")])]  # of scripts/setup --oldest-torch; there is room for two adapters
 TORCH_INSIDE = "/opt/torch"
 
 DEVICES = """
