@@ -36,7 +36,8 @@ bool Star::takes(const Signature& signature, std::span<const Piece> pieces) {
 }
 
 Traffic Star::queue(const char* what, std::span<const Piece> pieces) {
-  traffic_.assign(static_cast<std::size_t>(links_.size() * links_.size()), 0);
+  const auto ranks = static_cast<std::size_t>(links_.size());
+  traffic_.assign(ranks * ranks, 0);
   std::vector<Run> runs;
   for (const Piece& piece : pieces) {
     if (piece.count == 0) continue;
@@ -128,8 +129,10 @@ void Star::add_results(const Run& run, std::vector<Copy>& results) const {
 
 void Star::copy(const void* from, int from_rank, void* to, int to_rank, std::size_t nbytes) {
   links_.copy(from, from_rank, to, to_rank, nbytes);
-  if (from_rank != to_rank)
-    traffic_[static_cast<std::size_t>(from_rank * links_.size() + to_rank)] += nbytes;
+  if (from_rank == to_rank) return;
+  const auto ranks = static_cast<std::size_t>(links_.size());
+  traffic_[static_cast<std::size_t>(from_rank) * ranks + static_cast<std::size_t>(to_rank)] +=
+      nbytes;
 }
 
 }  // namespace tandem::comm
