@@ -91,7 +91,8 @@ TEST_F(ExplainTest, AStepWithTheLossInTheReplica) {
   const ExplainedStep& replicate = find(e, Phase::replicate, Category::parameter);
   EXPECT_EQ(replicate.sentence,
             "the parameters go from " + device(0) + " to " + device(1) + " and " + device(2) +
-                ", " + format_nbytes(dp.parameter_nbytes()) + " to each");
+                ", " + format_nbytes(dp.parameter_nbytes()) + " to each" +
+                (testing::on_gpus() ? ", by copies" : ""));
   const ExplainedStep& scatter = find(e, Phase::scatter, Category::input);
   EXPECT_EQ(scatter.links.size(), 2u);
   EXPECT_EQ(scatter.links[0].nbytes, 4u * (12 * 8 + 8));

@@ -4,8 +4,10 @@
 #include "stand_in/runtime.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 namespace tandem::stand_in {
 namespace {
@@ -20,15 +22,16 @@ constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
 
 /// Whether a call makes no context on the GPU that is the thread's before it.
 bool is_bare(const std::string& call) {
-  static const std::set<std::string> kBare{"cudaDeviceCanAccessPeer",
-                                           "cudaDeviceGetAttribute",
-                                           "cudaDeviceGetPCIBusId",
-                                           "cudaGetDevice",
-                                           "cudaGetDeviceCount",
-                                           "cudaGetLastError",
-                                           "cudaPeekAtLastError",
-                                           "cudaSetDevice"};
-  return kBare.contains(call);
+  // An array of literals: a thread may call while the program ends.
+  constexpr auto kBare = std::to_array<std::string_view>({"cudaDeviceCanAccessPeer",
+                                                          "cudaDeviceGetAttribute",
+                                                          "cudaDeviceGetPCIBusId",
+                                                          "cudaGetDevice",
+                                                          "cudaGetDeviceCount",
+                                                          "cudaGetLastError",
+                                                          "cudaPeekAtLastError",
+                                                          "cudaSetDevice"});
+  return std::ranges::find(kBare, call) != kBare.end();
 }
 
 std::string failure(const std::string& call, int nth, int code) {
