@@ -65,22 +65,24 @@ std::size_t total(const Explanation& e) {
 std::string headline(const Explanation& e) {
   std::set<Device> devices;
   std::int64_t rows = 0;
+  bool known = e.devices.empty();  // a wrapper that is not tandem's does not tell its rows
   std::string shares;
   for (const ExplainedDevice& d : e.devices) {
     devices.insert(d.device);
+    known |= d.rows.end >= 0;
     const std::int64_t own = d.rows.end < 0 ? 0 : d.rows.size();
     rows += own;
     shares += (shares.empty() ? "" : ", ") + std::to_string(own);
   }
-  return tandem::detail::concat(rows,
-                                " rows on ",
-                                devices.empty() ? "no device" : list(devices),
-                                devices.size() > 1 ? tandem::detail::concat(" (", shares, ")") : "",
-                                ": ",
-                                decimals(ms(e.duration), 2),
-                                " ms, ",
-                                format_nbytes(total(e)),
-                                " between devices\n");
+  return tandem::detail::concat(
+      known ? tandem::detail::concat(rows, " rows on ") : "On ",
+      devices.empty() ? "no device" : list(devices),
+      known && devices.size() > 1 ? tandem::detail::concat(" (", shares, ")") : "",
+      ": ",
+      decimals(ms(e.duration), 2),
+      " ms, ",
+      format_nbytes(total(e)),
+      " between devices\n");
 }
 
 std::string link_table(const Explanation& e) {

@@ -16,6 +16,7 @@ using profile::Link;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::vector<std::string> titles(const Explanation& e) {
   std::vector<std::string> titles;
@@ -67,6 +68,7 @@ TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
   transfer(b, a, 8, 10);
   transfer(b, c, 1, 2);
   const Explanation e = explain(record);
+  EXPECT_THAT(e.text(), StartsWith("On cpu:0..2: ")) << "the record does not tell rows";
   ASSERT_EQ(e.devices.size(), 3U);
   EXPECT_EQ(e.devices[0].in_collectives, microseconds(10));
   EXPECT_EQ(e.devices[0].waiting, microseconds(7));

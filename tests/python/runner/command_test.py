@@ -22,7 +22,7 @@ from torch import nn
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.a, self.b = nn.Linear(64, 128), nn.Linear(128, 32)
+        self.a, self.b = nn.Linear(64, 384), nn.Linear(384, 32)
 
     def forward(self, x):
         return self.b(torch.tanh(self.a(x)))
