@@ -32,13 +32,11 @@ class Torches(unittest.TestCase):
         with mock.patch.object(wheel, "TORCHES", [self.folder / name for name in ("torch", "torch-2.11", "torch-2.8")]):
             return wheel.chosen(list(given))
 
-    def test_the_newest_that_setup_has_installed_for_this_python(self):
+    def test_all_that_setup_has_installed_for_this_python_the_newest_first(self):
         self.assertEqual(self.chosen(), [])
-        oldest = self.torch("torch-2.8")
-        self.torch("torch", "_C.cpython-39-x86_64-linux-gnu.so")
-        self.assertEqual(self.chosen(), [oldest])
-        newer = self.torch("torch-2.11")
-        self.assertEqual(self.chosen(), [newer])
+        oldest, newest = self.torch("torch-2.8"), self.torch("torch")
+        self.torch("torch-2.11", "_C.cpython-39-x86_64-linux-gnu.so")
+        self.assertEqual(self.chosen(), [newest, oldest])
 
     def test_those_that_are_named_as_they_are_named(self):
         self.torch("torch")
