@@ -15,6 +15,7 @@ function(tandem_kernel_variant variant march)
   target_compile_definitions(${variant} PRIVATE THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP)
   tandem_compile_options(${variant})
   tandem_harden(${variant})
+  tandem_name_files_only(${variant})
   tandem_kernel_options(${variant} "${march}")
   tandem_link_dependencies(${variant})
   # Vectorised in every build type but Debug and the sanitizers'; nobody looks at errno or at trapped exceptions, which
