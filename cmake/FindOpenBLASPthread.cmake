@@ -30,7 +30,8 @@ if(OpenBLASPthread_FOUND AND NOT TARGET OpenBLASPthread::OpenBLASPthread)
   set_target_properties(OpenBLASPthread::OpenBLASPthread PROPERTIES
     IMPORTED_LOCATION "${OpenBLASPthread_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${OpenBLASPthread_INCLUDE_DIR}")
-  # Nehalem is the first processor of x86-64-v2. Where nothing older loads the library, kernels for older ones are left out.
+  # Nehalem is the first processor of x86-64-v2. Where nothing older loads the library, OpenBLAS's table has Nehalem's kernels
+  # in place of those for older processors, which then nothing links.
   if(TANDEM_OPENBLAS_STATIC AND TANDEM_MARCH MATCHES "^x86-64-v[2-4]$")
     foreach(core IN ITEMS PRESCOTT CORE2 PENRYN DUNNINGTON ATOM NANO OPTERON OPTERON_SSE3 BARCELONA BOBCAT)
       set_property(TARGET OpenBLASPthread::OpenBLASPthread APPEND PROPERTY

@@ -190,6 +190,7 @@ class CommandTest(unittest.TestCase):
         sent = [device["bytes_sent"] for device in modes["torch"]["devices"]]
         self.assertGreater(sent[0], 2 * max(sent[1:]))
         peaks = {name: [device["peak_bytes"] for device in mode["devices"]] for name, mode in modes.items()}
+        # The model has over 128 KiB: less goes through the first GPU at once, and counts there.
         self.assertLess(max(peaks["sharded"]), max(peaks["ddp"]))
         self.assertLess(max(peaks["ddp"]), 1.2 * min(peaks["ddp"]))  # so nothing of the program's is left on the first device
         self.assertGreater(peaks["torch"][0], 3 * peaks["torch"][1])
